@@ -102,3 +102,35 @@ const char *topt_near_among(const char *name, const char *const *known,
         topt_near_try(&near, *known);
     return topt_near_words(&near, buf);
 }
+
+static int contains(const char *known, const char *name)
+{
+    const char *at = strlen(name) >= SHORTEST_START ? strcasestr(known, name) : NULL;
+    return at && (strlen(name) > SHORTEST_START || at == known);
+}
+
+const char *topt_near_containing(const char *name, const char *const *known,
+                                 char buf[TOPT_NEAR_MATCHES])
+{
+    enum { MORE = 16 }; /* " or 1000 more?" */
+    int n = 0, told = 0;
+    size_t at = 0;
+    buf[0] = '\0';
+    for (int i = 0; known[i]; i++)
+        n += contains(known[i], name);
+    for (int i = 0; known[i]; i++) {
+        if (!contains(known[i], name))
+            continue;
+        const char *before = !told ? "; did you mean " : told + 1 < n ? ", " : " or ";
+        if (at + strlen(before) + strlen(known[i]) + MORE > TOPT_NEAR_MATCHES)
+            break;
+        at +=
+            (size_t)snprintf(buf + at, TOPT_NEAR_MATCHES - at, "%s%s", before, known[i]);
+        told++;
+    }
+    if (told && told < n)
+        snprintf(buf + at, TOPT_NEAR_MATCHES - at, " or %d more?", n - told);
+    else if (told)
+        snprintf(buf + at, TOPT_NEAR_MATCHES - at, "?");
+    return buf;
+}

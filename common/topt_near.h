@@ -9,7 +9,7 @@
 #ifndef TOPT_NEAR_H
 #define TOPT_NEAR_H
 
-enum { TOPT_NEAR_WORDS = 96 };
+enum { TOPT_NEAR_WORDS = 96, TOPT_NEAR_MATCHES = 128 };
 
 /* Start from {.name = ...}; names are borrowed. */
 struct topt_near {
@@ -33,5 +33,11 @@ const char *topt_near_words(const struct topt_near *near, char buf[TOPT_NEAR_WOR
 /* The same for names that end with NULL, at once. */
 const char *topt_near_among(const char *name, const char *const *known,
                             char buf[TOPT_NEAR_WORDS]);
+
+/* "; did you mean A, B or C?": the known names that contain the name, as many as fit, capitals count
+ * for nothing; two letters must begin it.  "" where there are none.  'known' ends with NULL.  Returns
+ * 'buf'. */
+const char *topt_near_containing(const char *name, const char *const *known,
+                                 char buf[TOPT_NEAR_MATCHES]);
 
 #endif

@@ -6,6 +6,8 @@ set -eu
 topt=$1 shell=$2
 commands=$("$topt" --help | awk '/^  / { print $1 }')
 
+profiles=$("$topt" hw list | awk '/^  / { printf "%s ", $1 }')
+
 # The words of one command: its options, or the commands that it has.
 words() # COMMAND options|commands
 {
@@ -33,9 +35,10 @@ for command in $commands; do
         echo "            $command) words='$(words "$command" options)' ;;"
     fi
 done
-echo '        esac
-    fi
-    COMPREPLY=($(compgen -W "$words" -- "$here"))
+echo "        esac
+        [ \"\${COMP_WORDS[COMP_CWORD - 1]}\" != --hw ] || words='$profiles'
+    fi"
+echo '    COMPREPLY=($(compgen -W "$words" -- "$here"))
 }
 complete -o default -F _topt_words topt'
 # zsh reads the file when topt is completed for the first time, and takes what is called here for the answer.

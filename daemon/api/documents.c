@@ -206,15 +206,20 @@ static int shipped(const struct shipped_hw *h, char **ret_id, char **ret_doc,
 
 static void refuse_hw(struct server *s, const char *key, struct topt_error *err)
 {
-    char meant[TOPT_NEAR_WORDS];
+    enum { MOST = 256 };
+    char meant[TOPT_NEAR_WORDS], matches[TOPT_NEAR_MATCHES];
+    const char *names[MOST] = {NULL};
     struct topt_near near = {.name = key};
-    for (int i = 0; i < s->shipped.n; i++)
+    for (int i = 0; i < s->shipped.n; i++) {
         topt_near_try(&near, s->shipped.hw[i].name);
+        names[i < MOST - 1 ? i : MOST - 2] = s->shipped.hw[i].name;
+    }
+    topt_near_containing(key, names, matches);
     struct store_page page = {.limit = LIST_LIMIT};
     try_names(store_list_hw(s->store, 0, &page, err), &near, meant);
     topt_fail(err, TOPT_ERR_NOTFOUND,
               "unknown hardware '%.80s'%s (`topt client hardware` lists all)", key,
-              meant);
+              *matches ? matches : meant);
 }
 
 int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,

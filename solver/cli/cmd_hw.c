@@ -40,61 +40,114 @@ static int print_json(json_t *doc)
 
 static json_t *summary(const struct topt_hw *hw)
 {
+    int year;
+    const char *vendor = topt_hw_shipped_origin(topt_hw_name(hw), &year);
     json_t *types = json_array();
     for (int t = 0; t < TOPT_DTYPE_COUNT; t++)
         if (topt_hw_has_dtype(hw, (enum topt_dtype)t))
             json_array_append_new(types,
                                   json_string(topt_dtype_name((enum topt_dtype)t)));
-    return json_pack("{s:s, s:s, s:i, s:i, s:I, s:o}", "name", topt_hw_name(hw), "device",
-                     topt_hw_device(hw), "max_nodes", topt_hw_max_nodes(hw),
-                     "gpus_per_node", topt_hw_gpus_per_node(hw), "memory_bytes",
-                     (json_int_t)topt_hw_memory_bytes(hw), "dtypes", types);
+    json_t *doc = json_pack(
+        "{s:s, s:s, s:i, s:i, s:I, s:o, s:o}", "name", topt_hw_name(hw), "device",
+        topt_hw_device(hw), "max_nodes", topt_hw_max_nodes(hw), "gpus_per_node",
+        topt_hw_gpus_per_node(hw), "memory_bytes", (json_int_t)topt_hw_memory_bytes(hw),
+        "dtypes", types, "lacks", topt_hw_lacks(hw));
+    if (*vendor) {
+        json_object_set_new(doc, "vendor", json_string(vendor));
+        json_object_set_new(doc, "year", json_integer(year));
+    }
+    return doc;
 }
 
-/* Names of the types that a profile has rates for, with spaces between. */
-static const char *types_of(const struct topt_hw *hw, char *buf, size_t size)
+/* The strings of an array with something between. */
+static void add_joined(const json_t *list, const char *between, struct topt_text *t)
 {
-    size_t n = 0;
-    buf[0] = '\0';
-    for (int t = 0; t < TOPT_DTYPE_COUNT && n < size; t++)
-        if (topt_hw_has_dtype(hw, (enum topt_dtype)t))
-            n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? " " : "",
-                                  topt_dtype_name((enum topt_dtype)t));
-    return buf;
+    size_t i;
+    json_t *x;
+    json_array_foreach(list, i, x)
+        topt_text_add(t, "%s%s", i ? between : "", json_string_value(x));
 }
 
-static void list_one(const struct topt_hw *hw)
+static void list_one(const json_t *p)
 {
-    struct topt_hw_curve_check c;
-    char memory[32], types[32];
-    int curves = 0;
-    while (topt_hw_curve_check(hw, curves, &c))
-        curves++;
-    printf("%-22s %4d x %-3d  %9s  %-12s %6d  %s\n", topt_hw_name(hw),
-           topt_hw_max_nodes(hw), topt_hw_gpus_per_node(hw),
-           topt_show_bytes(topt_hw_memory_bytes(hw), memory, sizeof memory),
-           types_of(hw, types, sizeof types), curves, topt_hw_device(hw));
+    char memory[32];
+    struct topt_text types = {0}, lacks = {0};
+    add_joined(json_object_get(p, "dtypes"), " ", &types);
+    add_joined(json_object_get(p, "lacks"), ", ", &lacks);
+    printf("  %-22s %4d x %-3d  %9s  %-12s  %-20s  %s\n",
+           json_string_value(json_object_get(p, "name")),
+           (int)json_integer_value(json_object_get(p, "max_nodes")),
+           (int)json_integer_value(json_object_get(p, "gpus_per_node")),
+           topt_show_bytes(json_integer_value(json_object_get(p, "memory_bytes")), memory,
+                           sizeof memory),
+           types.s ? types.s : "", json_string_value(json_object_get(p, "device")),
+           lacks.s ? lacks.s : "");
+    topt_text_fini(&types);
+    topt_text_fini(&lacks);
+}
+
+static const char *vendor_of(const json_t *p)
+{
+    const char *vendor = json_string_value(json_object_get(p, "vendor"));
+    return vendor ? vendor : "";
+}
+
+/* By vendor, those without one last; then the newest first; then by name. */
+static int by_vendor_and_year(const void *a, const void *b)
+{
+    const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+    const char *vx = vendor_of(x), *vy = vendor_of(y);
+    json_int_t year = json_integer_value(json_object_get(y, "year")) -
+                      json_integer_value(json_object_get(x, "year"));
+    if (!*vx != !*vy)
+        return *vx ? -1 : 1;
+    int order = strcmp(vx, vy);
+    if (order || year)
+        return order ? order : year < 0 ? -1 : 1;
+    return strcmp(json_string_value(json_object_get(x, "name")),
+                  json_string_value(json_object_get(y, "name")));
+}
+
+static void print_list(json_t **all, size_t n)
+{
+    const char *vendor = NULL;
+    json_int_t year = -1;
+    printf("%-24s %-10s  %9s  %-12s  %-20s  %s\n", "profile", "nodes x", "usable",
+           "types", "device", "lacks");
+    for (size_t i = 0; i < n; i++) {
+        json_int_t y = json_integer_value(json_object_get(all[i], "year"));
+        if (!vendor || strcmp(vendor, vendor_of(all[i])) || y != year) {
+            vendor = vendor_of(all[i]);
+            year = y;
+            if (*vendor)
+                printf("%s, %d\n", vendor, (int)year);
+            else
+                printf("other\n");
+        }
+        list_one(all[i]);
+    }
 }
 
 static int list(const struct args *args, struct topt_error *err)
 {
-    json_t *all = json_array();
-    if (!args->json)
-        printf("%-22s %-10s  %9s  %-12s %6s  %s\n", "profile", "nodes x", "usable",
-               "types", "curves", "device");
-    for (const char *const *name = topt_hw_shipped(); *name; name++) {
+    enum { MOST = 256 };
+    json_t *all = json_array(), *sorted[MOST];
+    size_t n = 0;
+    for (const char *const *name = topt_hw_shipped(); *name && n < MOST; name++) {
         struct topt_hw *hw = topt_hw_load(*name, err);
         if (!hw) {
             json_decref(all);
             return -1;
         }
-        json_array_append_new(all, summary(hw));
-        if (!args->json)
-            list_one(hw);
+        sorted[n++] = summary(hw);
         topt_hw_destroy(hw);
     }
+    qsort(sorted, n, sizeof *sorted, by_vendor_and_year);
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(all, sorted[i]);
     if (args->json)
         return print_json(json_pack("{s:o}", "profiles", all));
+    print_list(sorted, n);
     json_decref(all);
     return 0;
 }

@@ -266,3 +266,37 @@ json_t *topt_hw_missing(const struct topt_hw *hw)
     json_decref(doc);
     return list;
 }
+
+/* Is a collective of groups inside a node, or over several, measured? */
+static int has_curve(const json_t *doc, int across)
+{
+    size_t i;
+    json_t *c;
+    json_array_foreach(json_object_get(doc, "curves"), i, c)
+    {
+        if ((number(c, "nodes") > 1) == across)
+            return 1;
+    }
+    return 0;
+}
+
+json_t *topt_hw_lacks(const struct topt_hw *hw)
+{
+    json_t *list = json_array(), *doc = topt_hw_to_json(hw);
+    const json_t *d = device_of(doc);
+    int inside = topt_hw_gpus_per_node(hw) > 1 && !has_curve(doc, 0);
+    int between = topt_hw_max_nodes(hw) > 1 && !has_curve(doc, 1);
+    if (!topt_hw_has_dtype(hw, TOPT_BF16))
+        remark(list, "bf16");
+    if (!json_object_get(d, "matmul_by_size"))
+        remark(list, "products");
+    if (!json_object_get(d, "attention"))
+        remark(list, "attention");
+    if (inside || between)
+        remark(list, "collectives%s",
+               inside && (between || topt_hw_max_nodes(hw) < 2) ? ""
+               : inside                                         ? " inside a node"
+                                                                : " between nodes");
+    json_decref(doc);
+    return list;
+}

@@ -41,6 +41,10 @@ const char *topt_hw_basis(const struct topt_hw *hw, enum topt_collective c,
 json_t *topt_hw_warnings(const struct topt_hw *hw);
 json_t *topt_hw_missing(const struct topt_hw *hw);
 
+/* hw_check.c: the same in a few words: "bf16", "products", "attention", "collectives", or
+ * "collectives between nodes".  New reference to an array of strings. */
+json_t *topt_hw_lacks(const struct topt_hw *hw);
+
 /* A measured curve held against itself. */
 struct topt_hw_curve_check {
     enum topt_collective kind;

@@ -3,32 +3,52 @@
 #include "hw_impl.h"
 #include "topt_hw.h"
 #include "topt_near.h"
-#include "topt_text.h"
 
 #include <string.h>
 
 #define PROFILES(X)                                                                      \
-    X(a100_40_80, "a100-40-80")                                                          \
-    X(a100_40_dgx, "a100-40-dgx")                                                        \
-    X(a100_80_dgx, "a100-80-dgx")                                                        \
-    X(a100_80_p4de, "a100-80-p4de")                                                      \
-    X(a100_v100, "a100-v100")                                                            \
-    X(h100_80_a3mega, "h100-80-a3mega")                                                  \
-    X(h100_80_dgx, "h100-80-dgx")                                                        \
-    X(h100_96_500w, "h100-96-500w")                                                      \
-    X(h200_dgx, "h200-dgx")                                                              \
-    X(lab_cpu, "lab-cpu")                                                                \
-    X(p100_4x4, "p100-4x4")                                                              \
-    X(rtx4090_1x8, "rtx4090-1x8")                                                        \
-    X(rtx4090_p2p_1x8, "rtx4090-p2p-1x8")                                                \
-    X(titanxp_8x6, "titanxp-8x6")                                                        \
-    X(tpu_v2_v3, "tpu-v2-v3")                                                            \
-    X(v100_dgx1_2x8, "v100-dgx1-2x8")                                                    \
-    X(v100_dgx1_2x8_4x, "v100-dgx1-2x8-4x")                                              \
-    X(v100_dgx1_2x8_no_rdma, "v100-dgx1-2x8-no-rdma")                                    \
-    X(v100_pcie_1x8, "v100-pcie-1x8")
+    /* name, vendor of the devices, and the year in which they came out */               \
+    X(a100_40_80, "a100-40-80", "NVIDIA", 2020)                                          \
+    X(a100_40_dgx, "a100-40-dgx", "NVIDIA", 2020)                                        \
+    X(a100_80_dgx, "a100-80-dgx", "NVIDIA", 2020)                                        \
+    X(a100_80_p4de, "a100-80-p4de", "NVIDIA", 2020)                                      \
+    X(a100_80_pcie, "a100-80-pcie", "NVIDIA", 2021)                                      \
+    X(a100_v100, "a100-v100", "NVIDIA", 2020)                                            \
+    X(a10g_g5, "a10g-g5", "NVIDIA", 2021)                                                \
+    X(a6000_1x8, "a6000-1x8", "NVIDIA", 2020)                                            \
+    X(b200_hgx, "b200-hgx", "NVIDIA", 2024)                                              \
+    X(b200_p6, "b200-p6", "NVIDIA", 2024)                                                \
+    X(b300_hgx, "b300-hgx", "NVIDIA", 2025)                                              \
+    X(gb200_nvl72, "gb200-nvl72", "NVIDIA", 2024)                                        \
+    X(gb300_nvl72, "gb300-nvl72", "NVIDIA", 2025)                                        \
+    X(h100_80_a3mega, "h100-80-a3mega", "NVIDIA", 2022)                                  \
+    X(h100_80_dgx, "h100-80-dgx", "NVIDIA", 2022)                                        \
+    X(h100_80_pcie, "h100-80-pcie", "NVIDIA", 2022)                                      \
+    X(h100_94_nvl, "h100-94-nvl", "NVIDIA", 2023)                                        \
+    X(h100_96_500w, "h100-96-500w", "NVIDIA", 2022)                                      \
+    X(h20_96_hgx, "h20-96-hgx", "NVIDIA", 2024)                                          \
+    X(h200_dgx, "h200-dgx", "NVIDIA", 2023)                                              \
+    X(h800_80_hgx, "h800-80-hgx", "NVIDIA", 2023)                                        \
+    X(l4_1x8, "l4-1x8", "NVIDIA", 2023)                                                  \
+    X(l40s_1x8, "l40s-1x8", "NVIDIA", 2023)                                              \
+    X(lab_cpu, "lab-cpu", "", 0)                                                         \
+    X(mi300x, "mi300x", "AMD", 2023)                                                     \
+    X(mi325x, "mi325x", "AMD", 2024)                                                     \
+    X(mi355x, "mi355x", "AMD", 2025)                                                     \
+    X(p100_4x4, "p100-4x4", "NVIDIA", 2016)                                              \
+    X(rtx4090_1x8, "rtx4090-1x8", "NVIDIA", 2022)                                        \
+    X(rtx4090_p2p_1x8, "rtx4090-p2p-1x8", "NVIDIA", 2022)                                \
+    X(rtx5090_1x8, "rtx5090-1x8", "NVIDIA", 2025)                                        \
+    X(rtx6000_ada_1x8, "rtx6000-ada-1x8", "NVIDIA", 2022)                                \
+    X(t4_g4dn, "t4-g4dn", "NVIDIA", 2018)                                                \
+    X(titanxp_8x6, "titanxp-8x6", "NVIDIA", 2017)                                        \
+    X(tpu_v2_v3, "tpu-v2-v3", "Google", 2018)                                            \
+    X(v100_dgx1_2x8, "v100-dgx1-2x8", "NVIDIA", 2017)                                    \
+    X(v100_dgx1_2x8_4x, "v100-dgx1-2x8-4x", "NVIDIA", 2017)                              \
+    X(v100_dgx1_2x8_no_rdma, "v100-dgx1-2x8-no-rdma", "NVIDIA", 2017)                    \
+    X(v100_pcie_1x8, "v100-pcie-1x8", "NVIDIA", 2017)
 
-#define EMBED(id, name)                                                                  \
+#define EMBED(id, name, vendor, year)                                                    \
     __asm__(".pushsection .rodata\n"                                                     \
             ".hidden topt_profile_" #id "\n"                                             \
             ".global topt_profile_" #id "\n"                                             \
@@ -40,7 +60,7 @@
 PROFILES(EMBED)
 
 static const char *const names[] = {
-#define NAME(id, name) name,
+#define NAME(id, name, vendor, year) name,
     PROFILES(NAME)
 #undef NAME
         NULL};
@@ -53,7 +73,7 @@ const char *const *topt_hw_shipped(void)
 const char *topt_hw_shipped_text(const char *name, size_t *ret_len)
 {
     static const char *const text[] = {
-#define TEXT(id, name) topt_profile_##id,
+#define TEXT(id, name, vendor, year) topt_profile_##id,
         PROFILES(TEXT)
 #undef TEXT
     };
@@ -65,36 +85,40 @@ const char *topt_hw_shipped_text(const char *name, size_t *ret_len)
     return NULL;
 }
 
-/* "; did you mean a100-80-dgx or a100-80-p4de?": those that have the name in theirs. */
-static void add_those_with(const char *name, struct topt_text *t)
+const char *topt_hw_shipped_origin(const char *name, int *ret_year)
 {
-    int n = 0, found = 0;
-    for (int i = 0; names[i]; i++)
-        n += strcasestr(names[i], name) != NULL;
-    for (int i = 0; names[i] && n; i++)
-        if (strcasestr(names[i], name)) {
-            topt_text_add(t, "%s%s",
-                          !found          ? "; did you mean "
-                          : found + 1 < n ? ", "
-                                          : " or ",
-                          names[i]);
-            found++;
+    static const struct {
+        const char *vendor;
+        int year;
+    } origins[] = {
+#define ORIGIN(id, name, vendor, year) {vendor, year},
+        PROFILES(ORIGIN)
+#undef ORIGIN
+    };
+    *ret_year = 0;
+    for (size_t i = 0; names[i]; i++)
+        if (!strcmp(names[i], name)) {
+            *ret_year = origins[i].year;
+            return origins[i].vendor;
         }
-    if (n)
-        topt_text_add(t, "?");
+    return "";
 }
 
 void topt_hw_refuse_name(const char *name, enum topt_err code, struct topt_error *err)
 {
     struct topt_near near = {.name = name};
-    char meant[TOPT_NEAR_WORDS];
+    char meant[TOPT_NEAR_WORDS], matches[TOPT_NEAR_MATCHES];
     for (const char *const *known = topt_hw_shipped(); *known; known++)
         topt_near_try(&near, *known);
-    struct topt_text t = {0};
     topt_near_words(&near, meant);
-    if (!*meant && strlen(name) >= 3)
-        add_those_with(name, &t);
-    topt_fail(err, code, "unknown hardware '%.80s'%s (`topt hw list` lists all)", name,
-              t.s ? t.s : meant);
-    topt_text_fini(&t);
+    topt_near_containing(name, names, matches);
+    if (*matches || *meant)
+        topt_fail(err, code, "unknown hardware '%.80s'%s (`topt hw list` lists all)",
+                  name, *matches ? matches : meant);
+    else
+        topt_fail(err, code,
+                  "unknown hardware '%.80s': `topt hw list` lists all; `topt profile` "
+                  "measures a cluster, or write a file with \"like\": NAME and what is "
+                  "different",
+                  name);
 }

@@ -71,6 +71,9 @@ struct topt_hw *topt_hw_of_nodes(const struct topt_hw *hw, int64_t gpus,
 
 /* NULL-ended names of the shipped profiles. */
 const char *const *topt_hw_shipped(void);
+/* The vendor of a shipped profile's devices, and the year in which they came out: "" and 0 where the
+ * devices are no product, or no shipped profile has the name.  Static. */
+const char *topt_hw_shipped_origin(const char *name, int *ret_year);
 
 const char *topt_hw_name(const struct topt_hw *hw);
 int topt_hw_max_nodes(const struct topt_hw *hw);

@@ -44,10 +44,33 @@ static void none(const char *name)
     ok(!have, "%.40s: nothing is near%s%s", name, have ? ", not " : "", have ? have : "");
 }
 
+static void containing(const char *name, const char *want)
+{
+    static const char *const names[] = {"a100-40",
+                                        "a100-80",
+                                        "h100-80",
+                                        "l4",
+                                        "another-long-name-of-100s",
+                                        "a-third-long-name-of-100s",
+                                        "a-fourth-long-name-of-100s",
+                                        "a-fifth-long-name-of-100s",
+                                        NULL};
+    char buf[TOPT_NEAR_MATCHES];
+    topt_near_containing(name, names, buf);
+    ok(!strcmp(buf, want), "contain %s:%s", name, *buf ? buf : " none");
+}
+
 int main(void)
 {
     char words[TOPT_NEAR_WORDS], longest[100];
     struct topt_near n = {.name = "lab-cpo"};
+    containing("A100", "; did you mean a100-40 or a100-80?");
+    containing("-80", "; did you mean a100-80 or h100-80?");
+    containing("l4", "; did you mean l4?");
+    containing("40", "");
+    containing("100",
+               "; did you mean a100-40, a100-80, h100-80, another-long-name-of-100s, "
+               "a-third-long-name-of-100s or 2 more?");
     is("a100-80-dxg", "a100-80-dgx");
     is("A100-80-DGX", "a100-80-dgx");
     is("a100-40dgx", "a100-40-dgx");

@@ -79,6 +79,8 @@ for wrong in "--batch 0" "--seq 0" "--max-gpus 0" "--micro-batches 0" "--memory 
 done
 topt_client plan "$dir/config.json" "${small[@]}" --hw "${hw}x"
 [ "$status" = 2 ] && says "did you mean $hw\\?"; ok $? "unknown hardware: $(cat "$dir/err")"
+topt_client plan "$dir/config.json" "${small[@]}" --hw h100
+[ "$status" = 2 ] && says "did you mean h100-80-a3mega, h100-80-dgx, .* or h100-96-500w"; ok $? "a part of many names: $(cat "$dir/err")"
 topt_client pln "$dir/config.json"; [ "$status" = 2 ] && says 'did you mean plan\?'; ok $? "unknown command"
 topt_client plan "$dir/config.json" --bacth 8; [ "$status" = 2 ] && says 'did you mean --batch\?'; ok $? "unknown option"
 topt_client plan "$dir/config.json" --frobnicate; [ "$status" = 2 ]; ok $? "unknown option exits with 2"

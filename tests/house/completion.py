@@ -58,6 +58,7 @@ with tempfile.TemporaryDirectory() as folder:
     clear = "\x15"  # Ctrl-U: the line is begun anew
     check("lan" in t.type("topt pl\t", "lan ?"), "the first Tab of all: a command")
     check("work" in t.type(clear + "topt plan --frame\t", "work"), "an option of a command")
+    check("-nvl72" in t.type(clear + "topt plan model.json --hw gb2\t", "nvl72"), "a cluster, after --hw")
     seen = t.type(clear + "topt client \t\t", "(?s)(?=.*get-plan).*unshare")
     check("get-plan" in seen and "unshare" in seen, "the client's commands")
     check("--mode" not in seen and "compare" not in seen, "and no other's")

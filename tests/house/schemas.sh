@@ -27,7 +27,7 @@ grep -q '"heuristic"' decided.json
 "$topt" compare "$root/deploy/quickstart/mlp.json" --hw lab-cpu --gpus 2 --memory 2MiB --json >compare.json
 "$topt" costgraph "$root/deploy/quickstart/mlp.json" --hw lab-cpu --gpus 2 -o costs.json >/dev/null
 mkdir shipped
-for name in $("$topt" hw list | awk 'NR > 1 { print $1 }'); do
+for name in $("$topt" hw list | awk '/^  / { print $1 }'); do
     "$topt" hw show "$name" >"shipped/$name.json"
 done
 

@@ -394,8 +394,14 @@ static void errors(void)
            strstr(err.text, "unknown hardware 'a100-80-dxg'; did you mean a100-80-dgx?"),
        "one that is near: %s", err.text);
     ok(!topt_hw_load("h100", &err) &&
-           strstr(err.text, "did you mean h100-80-a3mega, h100-80-dgx or h100-96-500w?"),
+           strstr(err.text, "did you mean h100-80-a3mega, h100-80-dgx, h100-80-pcie, "
+                            "h100-94-nvl or h100-96-500w?"),
        "those that have the name in theirs: %s", err.text);
+    ok(!topt_hw_load("L4", &err) && strstr(err.text, "did you mean l4-1x8 or l40s-1x8?"),
+       "two letters, which begin it: %s", err.text);
+    ok(!topt_hw_load("moon", &err) && strstr(err.text, "'topt profile' measures") &&
+           strstr(err.text, "\"like\": NAME"),
+       "none that is like it: %s", err.text);
     ok(!topt_hw_load("/no/such/file.json", &err), "no such file: %s", err.text);
 }
 

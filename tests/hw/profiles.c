@@ -7,7 +7,7 @@
 #include "topt_json.h"
 
 /* Groups of every shape of powers of two, and of the whole cluster. */
-enum { MAX_GROUPS = 128 };
+enum { MAX_GROUPS = 256 };
 static int groups_of(const struct topt_hw *hw, struct topt_group ret[MAX_GROUPS])
 {
     int n = 0, nodes = topt_hw_max_nodes(hw), per_node = topt_hw_gpus_per_node(hw);
@@ -128,6 +128,115 @@ static void round_trip(const struct topt_hw *hw)
     topt_hw_destroy(again);
 }
 
+/* The number of an object, times 'factor'. */
+static void scale(json_t *o, const char *key, double factor)
+{
+    json_t *x = json_object_get(o, key);
+    if (x)
+        json_object_set_new(o, key, json_real(json_number_value(x) * factor));
+}
+
+/* The rates of a list of [members, rate], times 'factor'. */
+static void scale_pairs(json_t *list, double factor)
+{
+    size_t i;
+    json_t *pair;
+    json_array_foreach(list, i, pair) json_array_set_new(
+        pair, 1, json_real(json_number_value(json_array_get(pair, 1)) * factor));
+}
+
+/* The profile with every rate of its memory and of its links of one level times 'factor'.  Curves
+ * that were measured over these links, which would then be of another machine, are left out. */
+static struct topt_hw *with_rates(const struct topt_hw *hw, const char *level,
+                                  double factor, struct topt_error *err)
+{
+    int node = !strcmp(level, "node");
+    json_t *doc = topt_hw_to_json(hw), *l, *curves = json_object_get(doc, "curves");
+    size_t i;
+    scale(json_object_get(doc, "device"), "memory_bandwidth", factor);
+    for (i = json_array_size(curves); i-- > 0;) {
+        const json_t *nodes = json_object_get(json_array_get(curves, i), "nodes");
+        if (node || json_integer_value(nodes) > 1)
+            json_array_remove(curves, i);
+    }
+    json_array_foreach(json_object_get(doc, "links"), i, l)
+    {
+        if (strcmp(json_string_value(json_object_get(l, "level")), level))
+            continue;
+        scale(l, "bytes_per_second", factor);
+        scale(l, "device_bytes_per_second", factor);
+        scale(l, "all_reduce_bytes_per_second", factor);
+        scale_pairs(json_object_get(l, "by_group"), factor);
+        scale_pairs(json_object_get(l, "all_reduce_by_group"), factor);
+    }
+    struct topt_hw *ret = topt_hw_from_json(doc, err);
+    json_decref(doc);
+    return ret;
+}
+
+/* Prices that fall when a level's links halve their rates. */
+static int faster(const struct topt_hw *hw, const struct topt_hw *slow)
+{
+    struct topt_group g[MAX_GROUPS];
+    int n = groups_of(hw, g), bad = 0;
+    for (int c = 0; c < TOPT_COLLECTIVE_COUNT; c++)
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < 36; k += 3) {
+                enum topt_collective kind = (enum topt_collective)c;
+                int64_t bytes = (int64_t)1 << k;
+                bad += topt_hw_collective_ns(slow, kind, g[i], bytes) <
+                       topt_hw_collective_ns(hw, kind, g[i], bytes);
+            }
+    return bad;
+}
+
+/* Nothing gets faster when bandwidth falls. */
+static void slower(const struct topt_hw *hw)
+{
+    static const char *const levels[] = {"node", "cluster"};
+    for (int l = 0; l < 2 && !topt_hw_groups(hw); l++) {
+        struct topt_error err = {0};
+        struct topt_hw *fast = with_rates(hw, levels[l], 1, &err);
+        struct topt_hw *slow = with_rates(hw, levels[l], 0.5, &err);
+        if (!ok(fast && slow, "at half the bandwidth %s", err.text)) {
+            topt_hw_destroy(fast);
+            topt_hw_destroy(slow);
+            continue;
+        }
+        is_int(faster(fast, slow), 0, "%s: no price falls with the rates of the %s",
+               topt_hw_name(hw), levels[l]);
+        int bad = 0;
+        for (int k = 0; k < 50; k++) {
+            int64_t n = (int64_t)1 << k;
+            bad += topt_hw_compute_ns(slow, TOPT_F32, TOPT_WORK_ELEMENTWISE, 1, n, 1) <
+                   topt_hw_compute_ns(hw, TOPT_F32, TOPT_WORK_ELEMENTWISE, 1, n, 1);
+        }
+        is_int(bad, 0, "nor with its memory's");
+        topt_hw_destroy(fast);
+        topt_hw_destroy(slow);
+    }
+}
+
+/* A profile says where its figures come from, of when it is, and what it lacks. */
+static void tells(const struct topt_hw *hw)
+{
+    json_t *doc = topt_hw_to_json(hw), *lacks = topt_hw_lacks(hw),
+           *device = json_object_get(doc, "device");
+    const char *source = json_string_value(json_object_get(device, "source"));
+    int year;
+    const char *vendor = topt_hw_shipped_origin(topt_hw_name(hw), &year);
+    ok(source && *source, "the device's figures have a source");
+    ok(!*vendor == !year && (!year || (year > 2000 && year < 2100)),
+       "is of a year where it has a vendor: %s %d", vendor, year);
+    int bf16 = 0;
+    size_t i;
+    json_t *x;
+    json_array_foreach(lacks, i, x) bf16 += !strcmp(json_string_value(x), "bf16");
+    is_int(bf16, !topt_hw_has_dtype(hw, TOPT_BF16), "says whether bf16 is lacking");
+    json_decref(lacks);
+    json_decref(doc);
+}
+
 static void known_values(void)
 {
     struct topt_error err = {0};
@@ -169,9 +278,11 @@ int main(void)
         computes(hw);
         predicts(hw);
         round_trip(hw);
+        slower(hw);
+        tells(hw);
         topt_hw_destroy(hw);
     }
-    ok(n >= 10, "%d profiles", n);
+    ok(n >= 39, "%d profiles", n);
     known_values();
     return done_testing();
 }

@@ -16,28 +16,26 @@ static int is_nodes(const struct topt_hw *hw, int64_t gpus)
     return gpus % per_node == 0 && gpus / per_node <= topt_hw_max_nodes(hw);
 }
 
-/* Is the number one that is tried: divisors of a node and whole nodes, or these alone? */
+/* Is the number one that is tried: divisors of a node and whole nodes, or these alone?  Jobs on racks
+ * of 72 take 64 of them, so that nodes of more than 8 are also taken in powers of two. */
 static int is_booked(const struct topt_request *r, int64_t gpus)
 {
     int per_node = topt_hw_gpus_per_node(r->hw);
+    int part = gpus <= per_node && per_node % gpus == 0;
     return is_nodes(r->hw, gpus) ||
-           (r->counts == TOPT_COUNTS_WHOLE && gpus <= per_node && per_node % gpus == 0);
+           (r->counts == TOPT_COUNTS_WHOLE &&
+            (part || (per_node > 8 && (gpus & (gpus - 1)) == 0)));
 }
 
 int topt_request_grid(const struct topt_request *r, int64_t gpus, int *nodes,
                       int *per_node)
 {
-    int most = topt_hw_gpus_per_node(r->hw), dense = r->counts != TOPT_COUNTS_ANY;
+    int dense = r->counts != TOPT_COUNTS_ANY;
     if (!dense || (r->counts == TOPT_COUNTS_WHOLE && !is_booked(r, gpus)))
         return topt_next_grid(r->hw, gpus, nodes, per_node);
     /* the fewest nodes that have them */
     if (*nodes || (r->counts == TOPT_COUNTS_NODES && !is_nodes(r->hw, gpus)))
         return 0;
-    if (gpus <= most) {
-        *nodes = 1;
-        *per_node = (int)gpus;
-        return 1;
-    }
     return topt_next_grid(r->hw, gpus, nodes, per_node);
 }
 

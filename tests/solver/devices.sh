@@ -1,0 +1,66 @@
+#!/bin/sh
+# devices.sh ROOT TOPT - the order of the shipped clusters in default questions, as anybody who trained on them would
+# expect it: each line of a chain takes longer than the one before it.
+root=$1 topt=$2
+# shellcheck source=tests/tap.sh
+. "$root/tests/tap.sh"
+llama=$root/deploy/quickstart/llama-3.1-8b.json small=$root/deploy/quickstart/gpt-small.json
+
+# Nanoseconds of a step on a cluster; nothing where there is no plan.
+step() # HW MODEL OPTIONS...
+{
+    hw=$1 model=$2
+    shift 2
+    "$topt" plan "$model" --hw "$hw" --batch 64 "$@" --json 2>err | awk '/^ "time_ns"/ { gsub(/[^0-9]/, "", $2); print $2; exit }'
+}
+
+# Does each take longer than the one before?
+rises() # OPTIONS -- HW...
+{
+    options='' last=0
+    while [ "$1" != -- ]; do options="$options $1" && shift; done
+    shift
+    for hw in "$@"; do
+        # shellcheck disable=SC2086 # options are words
+        now=$(step "$hw" $options)
+        [ -n "$now" ] && [ "$now" -gt "$last" ] || { echo "# $hw: '$now' ns after $last ns: $(cat err)"; return 1; }
+        last=$now
+    done
+}
+
+# Is the step of the second from LOW to HIGH tenths of the first's?
+ratio() # LOW HIGH FASTER SLOWER
+{
+    a=$(step "$3" "$llama" --seq 4096 --gpus 8) b=$(step "$4" "$llama" --seq 4096 --gpus 8)
+    [ $((10 * b)) -ge $(($1 * a)) ] && [ $((10 * b)) -le $(($2 * a)) ] || { echo "# $3 $a ns, $4 $b ns"; return 1; }
+}
+
+rises "$llama" --seq 4096 --gpus 8 -- gb300-nvl72 gb200-nvl72 b200-hgx h200-dgx h100-80-dgx h100-94-nvl h100-80-pcie a100-80-dgx \
+    a100-80-pcie h20-96-hgx a6000-1x8
+check "an 8B model on 8 GPUs: from GB300 to A6000"
+rises "$llama" --seq 4096 --gpus 8 -- b300-hgx b200-hgx mi355x mi325x mi300x a100-80-dgx rtx6000-ada-1x8 a6000-1x8
+check "and AMD's among them"
+rises "$llama" --seq 4096 --gpus 8 -- h100-80-dgx h800-80-hgx a100-80-dgx l40s-1x8 a6000-1x8
+check "less NVLink, and none"
+rises "$llama" --seq 4096 --gpus 64 -- gb300-nvl72 gb200-nvl72 b200-hgx h100-80-dgx h800-80-hgx a100-80-dgx h20-96-hgx
+check "64 GPUs: one rack, and 8 nodes"
+rises "$llama" --seq 4096 --gpus 32 -- b200-hgx b200-p6 h100-80-dgx h100-80-a3mega a100-80-dgx a100-80-p4de
+check "a slower network is never faster"
+rises "$llama" --seq 4096 --gpus 8 --train lora -- rtx5090-1x8 l40s-1x8 rtx4090-p2p-1x8 rtx4090-1x8 a10g-g5 l4-1x8
+check "cards of 24 to 48 GB, which hold it with LoRA"
+rises "$small" --gpus 4 --precision f32 -- h100-80-dgx v100-dgx1-2x8 v100-pcie-1x8 t4-g4dn
+check "f32 on those without bf16"
+ratio 18 28 b200-hgx h100-80-dgx && ratio 20 32 h100-80-dgx a100-80-dgx && ratio 9 13 h100-80-dgx mi300x
+check "by plausible factors: B200 2.3 times an H100, that 2.6 times an A100, and as fast as an MI300X"
+"$topt" plan "$llama" --hw gb200-nvl72 --batch 64 --seq 4096 >out 2>err && grep -q "^knee.* 64 (1 node)" out
+check "64 GPUs of a rack of 72 are tried"
+"$topt" hw list >out 2>err && [ "$(grep -c '^NVIDIA, ' out)" -gt 8 ] && grep -q '^AMD, 2025' out &&
+    grep -A9 '^NVIDIA, 2018' out | grep -q 't4-g4dn .*bf16' && [ "$(awk '/^  /' out | wc -l)" -ge 39 ]
+check "hw list has them by vendor and year, and what they lack"
+for hw in $(awk '/^  / { print $1 }' out); do
+    case $hw in h100-80-dgx | h100-80-a3mega | h100-96-500w) continue ;; esac # curves of a busy machine
+    "$topt" hw check "$hw" >checked 2>err && grep -q "nothing implausible" checked || { echo "# $hw"; sed -n '/^implausible/,$p' checked; break; }
+done
+grep -q "nothing implausible" checked
+check "and hw check finds nothing implausible"
+finish
