@@ -187,6 +187,21 @@ static struct topt_time eager_pass(const struct topt_tally *t, const struct topt
     return time;
 }
 
+struct topt_time topt_kernel_time(const struct topt_costing *k, const struct topt_op *o,
+                                  enum topt_kernel kernel, const int64_t *len,
+                                  int64_t bytes)
+{
+    int64_t flops = o->spec->flops(o, kernel, len);
+    int backward = kernel == TOPT_K_ATTENTION_BWD;
+    if (kernel != TOPT_K_ATTENTION_FWD && !backward)
+        return topt_hw_compute(k->hw, k->settings->dtype, topt_kernel_work(kernel), flops,
+                               bytes, k->mesh->devices);
+    struct topt_attention_run run = {k->settings->attention, o->attrs.head_dim,
+                                     topt_attention_keys(o), o->attrs.causal, backward};
+    return topt_hw_attention(k->hw, k->settings->dtype, &run, flops, bytes,
+                             k->mesh->devices);
+}
+
 static struct topt_time own_kernel(const struct topt_tally *t, const struct topt_instr *i)
 {
     const struct topt_op *o = &t->k->model->op[i->op];
@@ -197,15 +212,7 @@ static struct topt_time own_kernel(const struct topt_tally *t, const struct topt
             bytes_at_once(t, o->spec, x,
                           topt_rows_touched(&seen, o, x, bytes_of(t, i->value[x])) +
                               topt_rows_touched(&seen, o, x, bytes_of(t, i->grad[x])));
-    const struct topt_settings *s = t->k->settings;
-    int64_t flops = o->spec->flops(o, i->kernel, t->len);
-    if (i->kernel != TOPT_K_ATTENTION_FWD && i->kernel != TOPT_K_ATTENTION_BWD)
-        return topt_hw_compute(t->k->hw, s->dtype, topt_kernel_work(i->kernel), flops,
-                               bytes, t->k->mesh->devices);
-    struct topt_attention_run run = {s->attention, o->attrs.head_dim,
-                                     topt_attention_keys(o), o->attrs.causal,
-                                     i->backward};
-    return topt_hw_attention(t->k->hw, s->dtype, &run, flops, bytes, t->k->mesh->devices);
+    return topt_kernel_time(t->k, o, i->kernel, t->len, bytes);
 }
 
 /* All that a framework does in one direction is priced with the first of our kernels. */

@@ -497,6 +497,12 @@ struct topt_costing {
         *cancel; /* polled by callers that cost many configurations; may be NULL */
 };
 
+/* The time of one kernel on a local box ('len' by operator dimension, in counts) that touches so many
+ * bytes; attention by the rates of the settings' kernel. */
+struct topt_time topt_kernel_time(const struct topt_costing *k, const struct topt_op *o,
+                                  enum topt_kernel kernel, const int64_t *len,
+                                  int64_t bytes);
+
 /* Costs are those of a whole step: what each micro-batch does counts micro_batches times.
  *
  * Cost of an operator's own fragments: parameters, forward, backward, reduction of the

@@ -399,7 +399,7 @@ static void errors(void)
        "those that have the name in theirs: %s", err.text);
     ok(!topt_hw_load("L4", &err) && strstr(err.text, "did you mean l4-1x8 or l40s-1x8?"),
        "two letters, which begin it: %s", err.text);
-    ok(!topt_hw_load("moon", &err) && strstr(err.text, "'topt profile' measures") &&
+    ok(!topt_hw_load("moon", &err) && strstr(err.text, "`topt profile` measures") &&
            strstr(err.text, "\"like\": NAME"),
        "none that is like it: %s", err.text);
     ok(!topt_hw_load("/no/such/file.json", &err), "no such file: %s", err.text);

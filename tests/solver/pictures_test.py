@@ -93,7 +93,7 @@ def check(browser, path):
     said = page.run("[...document.querySelectorAll('text')].map(t => t.textContent)")
     ok("0 ns" not in said, f"{name}: an axis begins at 0, without a unit")
     if name.startswith("curve"):
-        memory = ticks(page, "memory of a GPU")
+        memory = ticks(page, "memory per GPU")
         ok(0 in memory and len({round(a - b, 6) for a, b in zip(memory[1:], memory)}) == 1, f"{name}: memory has a linear axis from 0", memory)
         across = page.run("[...document.querySelectorAll('text[text-anchor=middle]')].map(t => t.textContent).filter(t => /[0-9]/.test(t))")
         ok(across and all(t.replace(",", "").isdigit() for t in across), f"{name}: GPUs are whole", across)

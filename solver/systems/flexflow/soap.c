@@ -182,9 +182,7 @@ static int64_t kernel_ns(const struct topt_flexflow *f, const struct topt_op *o,
             }
         bytes += once * ((touched >> x & 1) + (touched >> (16 + x) & 1));
     }
-    return times *
-           topt_hw_compute_ns(f->k.hw, f->k.settings->dtype, topt_kernel_work(k->kernel),
-                              o->spec->flops(o, k->kernel, len), bytes, f->devices);
+    return times * topt_kernel_time(&f->k, o, k->kernel, len, bytes).ns;
 }
 
 /* Is one of the dimensions split that the step is for? */

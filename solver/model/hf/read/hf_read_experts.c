@@ -309,9 +309,10 @@ static int read_runs(const json_t *doc, struct hf_arch *a, struct topt_error *er
                       : ratio ? json_integer_value(ratio) == a->compressed[1]
                               : i >= 3 && i % 2 == 1;
         if (ratio && !near && !chooses && json_integer_value(ratio) != a->compressed[0])
-            return topt_fail(
-                err, TOPT_ERR_INVAL, "compress_ratios[%lld] is none of 0, %lld and %lld",
-                (long long)i, (long long)a->compressed[1], (long long)a->compressed[0]);
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "compress_ratios[%lld] is not one of 0, %lld and %lld",
+                             (long long)i, (long long)a->compressed[1],
+                             (long long)a->compressed[0]);
         a->layer[i] |= near ? HF_NEAR : 0;
         if (type && !near && !chooses && strcmp(type, "heavily_compressed_attention"))
             return topt_fail(err, TOPT_ERR_INVAL,
