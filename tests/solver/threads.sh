@@ -25,6 +25,7 @@ both() { # both WORDS...: by two threads what one says
 }
 
 # Lines that begin with "$ topt", as they stand.
+sed -n '/^In `ours.json`:$/,/^    \$ /{/^    [{ ]/p}' "$root/README.md" >ours.json
 sed -n 's/^ *\$ topt \(plan\|compare\|frontier\) /\1 /p' "$root/README.md" >lines
 while read -r line; do
     # shellcheck disable=SC2086 # words of a command line
