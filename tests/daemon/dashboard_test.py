@@ -358,7 +358,8 @@ def check_observations(browser, server):
 
 # Sending a model takes a while.
 SLOW = """(() => {
-  const real = fetch;
+  const real = fetch, read = Blob.prototype.text;
+  Blob.prototype.text = async function () { await new Promise(done => setTimeout(done, 1500)); return read.call(this); };
   window.fetch = async (path, options) => {
     if (options && options.method === "POST" && path.startsWith("v1/models")) await new Promise(done => setTimeout(done, 700));
     return real(path, options);
@@ -383,8 +384,8 @@ def check_file_at_once(browser, server, folder):
     broken = folder + "/broken.json"
     with open(broken, "w") as f:
         f.write("[")
-    page.choose_file("#f-file", broken)
     before = len(server.ask("GET", "/v1/plans")[2]["plans"])
+    page.choose_file("#f-file", broken)
     page.run("document.querySelector('[name=seq]').value = '32'; document.querySelector('#go').click()")
     ok(page.until("/not JSON/.test((document.querySelector('[data-name=file] .error') || {}).textContent)"), "one that can't be read is refused at its field")
     time.sleep(1)
