@@ -112,8 +112,8 @@ static void print_list(json_t **all, size_t n)
 {
     const char *vendor = NULL;
     json_int_t year = -1;
-    printf("%-24s %-10s  %9s  %-12s  %-20s  %s\n", "profile", "nodes x", "usable",
-           "types", "device", "lacks");
+    printf("%-24s %-10s  %9s  %-12s  %-20s  %s\n", "profile", "nodes x GPU", "usable",
+           "types", "device", "no figures of its own for");
     for (size_t i = 0; i < n; i++) {
         json_int_t y = json_integer_value(json_object_get(all[i], "year"));
         if (!vendor || strcmp(vendor, vendor_of(all[i])) || y != year) {
