@@ -152,6 +152,7 @@ static void show_row(struct topt_text *out, const json_t *row, int by_batch,
     char label[48], a[32], b[32], c[32], e[32], each[32], mfu[16] = "-", gpus[48];
     double tokens = topt_json_number_at(row, "tokens_per_second");
     double rate = tokens > 0 ? tokens : topt_json_number_at(row, "samples_per_second");
+    double each_s = rate / topt_json_number_at(row, "gpus"); /* of a GPU */
     label_words(row, by_batch, label);
     if (!json_is_true(json_object_get(row, "feasible")) && by_batch) {
         topt_text_add(out, "%-*s %s\n", w.label, label, topt_json_words_at(row, "why"));
@@ -160,14 +161,13 @@ static void show_row(struct topt_text *out, const json_t *row, int by_batch,
     booked_words(row, gpus);
     if (json_object_get(row, "mfu"))
         snprintf(mfu, sizeof mfu, "%.1f %%", 100 * topt_json_number_at(row, "mfu"));
-    topt_text_add(
-        out, "%-*s %-*s %8s %10s %10s %7s %8s %10s  %s\n", w.label, label, w.gpus, gpus,
-        topt_show_ns(topt_json_whole_at(row, "time_ns"), a, sizeof a),
-        topt_rates_number(rate, b),
-        topt_rates_number(rate / topt_json_number_at(row, "gpus"), each), mfu,
-        topt_rates_number(topt_json_number_at(row, "gpu_hours_per_million_samples"), c),
-        topt_show_bytes(topt_json_whole_at(row, "memory_bytes"), e, sizeof e),
-        topt_json_words_at(row, "strategy"));
+    topt_text_add(out, "%-*s %-*s %8s %10s %10s %7s %8s %10s  %s\n", w.label, label,
+                  w.gpus, gpus,
+                  topt_show_ns(topt_json_whole_at(row, "time_ns"), a, sizeof a),
+                  topt_rates_number(rate, b), topt_rates_number(each_s, each), mfu,
+                  topt_rates_number((tokens > 0 ? 1e9 : 1e6) / each_s / 3600, c),
+                  topt_show_bytes(topt_json_whole_at(row, "memory_bytes"), e, sizeof e),
+                  topt_json_words_at(row, "strategy"));
 }
 
 /* Is the last row, unlike the first, from the uniform space? */
@@ -196,10 +196,12 @@ void topt_text_of_rows(struct topt_text *out, const json_t *rows, const json_t *
     snprintf(rate, sizeof rate, "%s/s", tokens ? "tokens" : topt_rates_samples(job));
     topt_text_add(out, "\n%-*s %-*s %8s %10s %10s %7s %8s %10s  strategy\n", w.label,
                   by_batch ? "batch" : "", w.gpus, "GPUs", "step", rate, "per GPU", "MFU",
-                  "GPU-h/1M", "memory");
+                  tokens ? "GPU-h/1B" : "GPU-h/1M", "memory");
     json_array_foreach(rows, i, row) show_row(out, row, by_batch, w);
-    topt_text_add(out, "%-*s (GPU-h/1M: GPU-hours per million %s%s)\n", w.label, "",
-                  topt_rates_samples(job), mfu ? "; MFU: model FLOPs utilization" : "");
+    topt_text_add(out, "%-*s (%s: GPU-hours per %s %s%s)\n", w.label, "",
+                  tokens ? "GPU-h/1B" : "GPU-h/1M", tokens ? "billion" : "million",
+                  tokens ? "tokens" : topt_rates_samples(job),
+                  mfu ? "; MFU: model FLOPs utilization" : "");
     if (!by_batch && of_two_spaces(rows))
         topt_text_add(out,
                       "%-*s (below the first row, all layers share one strategy; --gpus "
