@@ -289,6 +289,10 @@ static void show_time(struct topt_text *out, const json_t *a)
                       topt_show_ns(topt_json_whole_at(a, "network_ns"), z, sizeof z));
     else
         topt_text_add(out, "all compute\n");
+    if (2 * topt_json_whole_at(a, "network_ns") > topt_json_whole_at(a, "time_ns"))
+        topt_text_add(out,
+                      "          most of the step is communication: the plan fits, and "
+                      "wastes its GPUs\n");
     show_rates(out, a);
     topt_text_add(out,
                   "          \u00b1%.0f %%: %.0f %% from data sheets, %.0f %% "

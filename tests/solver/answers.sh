@@ -220,4 +220,12 @@ for command in launch simulate explain; do
         "$topt" $command p-00000000000000000000000000000000
     check "$command of an id outside of its job says how to get the plan"
 done
+cat >slow.json <<'EOT'
+{"format": "topt-hw/1", "name": "slow", "like": "a100-80-dgx", "nodes": 2, "gpus_per_node": 8,
+ "links": [{"level": "cluster", "bytes_per_second": 1e8, "latency_ns": 5000, "source": "a test"}]}
+EOT
+says='most of the step is communication: the plan fits, and wastes its GPUs'
+"$topt" plan "$model" --hw slow.json --batch 64 --seq 4096 --gpus 16 >out 2>err && grep -q "$says" out &&
+    "$topt" plan "$model" --hw a100-80-dgx --batch 64 --seq 4096 --gpus 16 >out 2>err && ! grep -q "$says" out
+check "a plan that mostly waits for the network says so"
 finish
