@@ -22,25 +22,11 @@ void topt_text_of_words(struct topt_text *out, const char *heading, const char *
     topt_text_fini(&t);
 }
 
-/* 12345678 as "12,345,678". */
-static const char *grouped(int64_t n, char buf[32])
-{
-    char digits[24];
-    int len = snprintf(digits, sizeof digits, "%lld", (long long)n), at = 0;
-    for (int i = 0; i < len && at < 30; i++) {
-        if (i && (len - i) % 3 == 0)
-            buf[at++] = ',';
-        buf[at++] = digits[i];
-    }
-    buf[at] = '\0';
-    return buf;
-}
-
 /* 8.03e9 as "8.03 B"; all digits below a million. */
 static const char *parameters(int64_t n, char buf[32])
 {
     if (n < 1000000)
-        return grouped(n, buf);
+        return topt_rates_grouped(n, buf);
     snprintf(buf, 32, n >= 1000000000 ? "%.3g B" : "%.3g M",
              (double)n / (n >= 1000000000 ? 1e9 : 1e6));
     return buf;
@@ -75,9 +61,9 @@ void topt_text_of_question(struct topt_text *out, const json_t *answer)
     int64_t positions = topt_json_whole_at(job, "seq");
     topt_text_add(out, "%s (%s parameters), %s", topt_json_words_at(job, "model"),
                   parameters(topt_json_whole_at(job, "parameters"), n),
-                  grouped(topt_json_whole_at(job, "batch"), batch));
+                  topt_rates_grouped(topt_json_whole_at(job, "batch"), batch));
     if (positions > 1)
-        topt_text_add(out, " x %s tokens per step", grouped(positions, seq));
+        topt_text_add(out, " x %s tokens per step", topt_rates_grouped(positions, seq));
     else
         topt_text_add(out, " samples per step");
     if (json_object_get(job, "train"))
@@ -124,7 +110,7 @@ struct widths {
 static void label_words(const json_t *row, int by_batch, char buf[48])
 {
     if (by_batch)
-        grouped(topt_json_whole_at(row, "batch"), buf);
+        topt_rates_grouped(topt_json_whole_at(row, "batch"), buf);
     else
         add_names(buf, 48, row);
 }

@@ -46,22 +46,25 @@ const char *topt_rates_samples(const json_t *job)
     return *unit ? unit : "samples";
 }
 
-const char *topt_rates_number(double x, char buf[32])
+const char *topt_rates_grouped(int64_t n, char buf[32])
 {
-    double unit = x >= 1000 ? pow(10, floor(log10(x)) - 2) : 1;
     char digits[24];
-    if (x < 1000 || x >= 1e18) {
-        snprintf(buf, 32, "%.3g", x);
-        return buf;
-    }
-    int len = snprintf(digits, sizeof digits, "%.0f", floor(x / unit + 0.5) * unit),
-        at = 0;
+    int len = snprintf(digits, sizeof digits, "%lld", (long long)n), at = 0;
     for (int i = 0; i < len && at < 30; i++) {
         if (i && (len - i) % 3 == 0)
             buf[at++] = ',';
         buf[at++] = digits[i];
     }
     buf[at] = '\0';
+    return buf;
+}
+
+const char *topt_rates_number(double x, char buf[32])
+{
+    double unit = x >= 1000 ? pow(10, floor(log10(x)) - 2) : 1;
+    if (x >= 1000 && x < 1e18)
+        return topt_rates_grouped((int64_t)(floor(x / unit + 0.5) * unit), buf);
+    snprintf(buf, 32, "%.3g", x);
     return buf;
 }
 

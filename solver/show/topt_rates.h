@@ -7,6 +7,7 @@
 #define TOPT_RATES_H
 
 #include <jansson.h>
+#include <stdint.h>
 
 #include "topt_text.h"
 
@@ -22,6 +23,8 @@ void topt_rates_put_all(json_t *answer);
 void topt_rates_text(struct topt_text *out, const json_t *row, const json_t *job);
 /* What samples of a job are called where they are counted: "images" or "samples". */
 const char *topt_rates_samples(const json_t *job);
+/* 12345678 as "12,345,678"; returns 'buf'. */
+const char *topt_rates_grouped(int64_t n, char buf[32]);
 /* Three significant digits, thousands apart: "5,370". */
 const char *topt_rates_number(double x, char buf[32]);
 
