@@ -3,9 +3,9 @@
  * An attention kernel's rate follows from the kernel, the size of a head, the mask, the direction
  * and the length of the sequence, far more than from its operations: a row of device.attention has
  * one kernel's shares of the peak by length, as its authors or others measured them.  Between two
- * lengths the share is a straight line over the logarithm of the length; outside of them the nearest
- * length's.  The row that is taken has the same direction, then the nearest head, then the same
- * mask.  A kernel without rows has those of the kernel that came before it. */
+ * lengths the share is a straight line over the logarithm of the length; outside of them it is
+ * that of the nearest length.  A run takes the row of its kernel, type and direction with the nearest
+ * head size, then with the same mask; a kernel without rows takes those of the kernel before it. */
 #include "hw_attention.h"
 
 #include <math.h>
@@ -23,8 +23,8 @@ struct row {
     int64_t head;
     int causal, forward, backward;
     int npoints;
-    double length[MOST_POINTS],
-        share[MOST_POINTS]; /* lengths rise; as base-2 logarithms */
+    double length[MOST_POINTS]; /* base-2 logarithms, rising */
+    double share[MOST_POINTS];
 };
 
 struct topt_attention_rates {

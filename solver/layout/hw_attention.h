@@ -6,9 +6,9 @@
 
 struct topt_attention_rates; /* opaque: the rows of one device */
 
-/* Reads device.attention, an array of rows, or the name of a shipped profile whose rows hold for this
- * device too; an empty table where the device has none.  Owned by the caller.  INVAL where a row is
- * not well formed. */
+/* Read device.attention: an array of rows, or the name of a shipped profile whose rows hold for this
+ * device too; the table is empty where the device has none.  'types': the names of enum topt_dtype,
+ * NULL-ended.  The caller owns the table.  INVAL where a row is not well formed. */
 int topt_attention_rates_read(const json_t *device, const char *const types[],
                               struct topt_attention_rates **ret,
                               struct topt_error *err) TOPT_MUST_CHECK;

@@ -209,6 +209,11 @@ int64_t row_accumulation(const struct row *r)
     return (r->batch + data * r->micro - 1) / (data * r->micro);
 }
 
+int row_is_left_out(const struct row *r)
+{
+    return !strcmp(r->outcome, "left out");
+}
+
 /* Floating-point operations of a step by the authors' own count (Narayanan et al. 2021). */
 static double counted_flops(const struct row *r)
 {

@@ -37,7 +37,7 @@ struct row {
     double memory_gib;       /* of a GPU */
     double beside_gib;       /* of that what is no tensor, as published */
     const char *memory_kind; /* "allocated", "reserved", "process", "at-failure" */
-    const char *outcome;     /* "ran", "oom" */
+    const char *outcome;     /* "ran", "oom", "left out" */
     const char *job;         /* rows of one job are plans for it */
     const char *ask;         /* "yes": the fewest GPUs are asked for, as this run was */
     const char *note;        /* what it does that a plan does not say */
@@ -66,6 +66,9 @@ struct topt_model *row_model(const struct row *r, int64_t batch);
 
 /* How often a GPU takes a micro-batch in a step. */
 int64_t row_accumulation(const struct row *r);
+
+/* Is it a run that no plan here describes, which the documents list with the reason ('note')? */
+int row_is_left_out(const struct row *r);
 
 /* Seconds of a step as measured; 0: no time was. */
 double row_seconds(const struct row *r);

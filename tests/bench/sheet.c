@@ -35,12 +35,6 @@ static int ran_there(const struct row *r)
     return !strcmp(r->outcome, "ran");
 }
 
-/* Runs that no plan here says stand in the same file. */
-static int is_left_out(const struct row *r)
-{
-    return !strcmp(r->outcome, "left out");
-}
-
 /* ---- does it fit? -------------------------------------------------------------------------- */
 
 static int row_fits(const struct ran *w)
@@ -128,7 +122,7 @@ static int print_rows(const struct asked *a, const struct rows *all)
         "|---|---|---|---|---|---|\n");
     for (int i = 0; i < all->n; i++) {
         const struct row *r = &all->row[i];
-        if (is_left_out(r) || !wanted(a, r))
+        if (row_is_left_out(r) || !wanted(a, r))
             continue;
         struct ran w = ran_of(r, 0);
         int good = row_fits(&w) == ran_there(r);
@@ -166,7 +160,7 @@ static int print_tracked(const struct asked *a, const struct rows *all)
         "|---|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < all->n; i++) {
         const struct row *r = &all->row[i];
-        if (is_left_out(r) || !wanted(a, r))
+        if (row_is_left_out(r) || !wanted(a, r))
             continue;
         struct ran w = ran_of(r, 0), tensors = ran_of(r, 1);
         double gib = (double)w.cost.memory_bytes / GIB;
@@ -313,7 +307,7 @@ static void print_left_out(const struct rows *all)
     printf("Left out, since no plan here says them:\n\n");
     for (int i = 0; i < all->n; i++) {
         const struct row *r = &all->row[i];
-        if (!is_left_out(r))
+        if (!row_is_left_out(r))
             continue;
         printf("- %s on %s: %s (", r->model, r->device, r->note);
         row_print_source(r);

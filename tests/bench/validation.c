@@ -348,11 +348,6 @@ struct measured {
     struct group all; /* without these */
 };
 
-static int is_left_out(const struct row *r)
-{
-    return !strcmp(r->outcome, "left out");
-}
-
 static void measure(const char *stem, struct measured *m)
 {
     rows_read(stem, &m->rows);
@@ -362,7 +357,7 @@ static void measure(const char *stem, struct measured *m)
     if (!rest || !ran)
         give_up(stem, "no memory");
     for (int i = 0; i < m->rows.n; i++)
-        if (is_left_out(&row[i]))
+        if (row_is_left_out(&row[i]))
             rest[out++] = row[i];
         else
             row[n++] = row[i];

@@ -233,7 +233,7 @@ json_t *topt_request_job(const struct topt_request *r)
                   "precision", topt_precision_of(&r->settings)->name, "optimizer",
                   topt_optimizer_name(r->settings.optimizer));
     json_object_set_new(job, "samples", json_string(stats.images ? "images" : "samples"));
-    /* Of frozen parameters MFU has no definition that people share. */
+    /* MFU is defined for a step that trains all parameters. */
     if (stats.trained == stats.parameters)
         json_object_update_new(job, json_pack("{s:I, s:f}", "model_flops_per_sample",
                                               (json_int_t)stats.model_flops_per_sample,
