@@ -142,19 +142,16 @@ static const char head[] =
 
 static const char standing[] =
     "\n"
-    "What stands in the way of less than 10 % of all times: of H100 GPUs, the software "
-    "of\n"
-    "2023, and the clock under a power limit, for which no public measurement was found "
-    "that\n"
-    "is not one of these runs; of A100 GPUs, that less of the network was hidden than "
-    "is\n"
-    "thought here. A profile measured on the cluster itself (`topt profile`) and\n"
-    "`--overlap none` have neither question. What stands in the way of less than 5 % of "
-    "all\n"
-    "memory: what an allocator loses in gaps, which published figures include in full, "
-    "and "
-    "predictions\n"
-    "with the twentieth that is not given back when memory runs out.\n"
+    "The largest errors of time that are left: on H100 GPUs the clock under a power "
+    "limit, for\n"
+    "which no public measurement was found that is not one of these runs; on A100 GPUs,\n"
+    "less of the network was hidden than is assumed here; and small models, whose host "
+    "can't start\n"
+    "kernels fast enough and whose loggers' metrics are not priced. Of memory: the gaps "
+    "of an\n"
+    "allocator, which published figures include in full, and predictions with the share "
+    "that is\n"
+    "not given back when memory runs out.\n"
     "\n";
 
 static const char tail[] =
