@@ -4,7 +4,9 @@
  * beside the beginning.  Where in the three before the last every task is ready, starts and ends
  * by the same shift later than in the period before, whatever is under way when a period begins
  * is alike, too, and so is each further period; as long as nothing from before is under way any
- * more, and nothing that is not laid out would be.  Until then twice as many are laid out. */
+ * more, and nothing that is not laid out would be.  Where tasks are known to depend on none but those
+ * of a few periods before, so many more periods that are alike say the same.  Until then twice as many
+ * are laid out. */
 #include "topt_minmax.h"
 #include "topt_schedule.h"
 
@@ -80,6 +82,11 @@ static int is_periodic(const struct folding *f, int64_t periods, int64_t *ret_ns
     if (!repeats(f, last, &ns) || !repeats(f, last - 1, &before) || ns != before)
         return 0;
     *ret_ns = ns;
+    for (int64_t k = last - 2; f->p->reach && k > last - 2 - f->p->reach; k--)
+        if (k < 2 || !repeats(f, k, &before) || ns != before)
+            return 0;
+    if (f->p->reach)
+        return 1;
     return latest_end(f, 0, first - 1) <= earliest_ready(f, first + 1) &&
            latest_end(f, f->from[first], last) <= earliest_ready(f, last) + 2 * ns;
 }

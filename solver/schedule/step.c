@@ -279,14 +279,14 @@ static int all_backward(struct step *x)
 static int add_micro(void *of, struct topt_schedule *s, int64_t k, struct topt_error *err)
 {
     struct step *x = of;
+    const struct topt_order_shape alone = {1, 1, x->micro_batches};
     (void)s;
     (void)err;
     x->bytes = k == 0 ? x->held : NULL; /* each micro-batch holds the same */
     x->ahead = -1;
     x->reducing_bytes = 0;
     for (int64_t i = 2 * k; i < 2 * k + 2; i++)
-        if (topt_order_turn(&topt_orders[TOPT_ORDER_1F1B], 1, 0, x->micro_batches, i)
-                    .backward
+        if (topt_order_turn(&topt_orders[TOPT_ORDER_1F1B], &alone, 0, i).backward
                 ? all_backward(x)
                 : all_forward(x))
             return -1;
@@ -359,7 +359,7 @@ int topt_step_run(struct topt_schedule *s, const struct topt_training_step *step
                      .reduced = room + 3 * n,
                      .last = last_gathered(step),
                      .err = err};
-    struct topt_periodic micros = {&x, step->micro_batches, begin, add_micro, end};
+    struct topt_periodic micros = {&x, step->micro_batches, begin, add_micro, end, 0};
     int rc = topt_schedule_fold(s, &micros, MAX_TASKS, &folded, err);
     *ret_ns = s->time_ns;
     free(room);

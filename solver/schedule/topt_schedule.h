@@ -106,6 +106,9 @@ struct topt_periodic {
     int (*begin)(void *of, struct topt_schedule *s, struct topt_error *err);
     int (*period)(void *of, struct topt_schedule *s, int64_t k, struct topt_error *err);
     int (*end)(void *of, struct topt_schedule *s, struct topt_error *err);
+    /* Tasks wait for, and share links with, none but those of so many periods before; 0: that is not
+     * known. */
+    int reach;
 };
 
 struct topt_folded {

@@ -2,10 +2,11 @@
  * and folded schedules, which must equal those laid out whole. */
 #include "sizes.h"
 #include "tap.h"
-#include "topt_order.h"
+#include "topt_pipeline.h"
 #include "topt_schedule.h"
 #include "topt_step.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { NODE = 1 << TOPT_LINK_NODE, NETWORK = 1 << TOPT_LINK_NETWORK };
@@ -94,65 +95,59 @@ static void test_circle(void)
 
 /* ---- pipelines ----------------------------------------------------------------------- */
 
-enum { STAGES = 4, MICROS = 12, FORWARD_NS = 10, BACKWARD_NS = 20 };
+enum { STAGES = 4, MICROS = 12, FORWARD_NS = 60, BACKWARD_NS = 120, MOST_CHUNKS = 32 };
 
+/* A pipeline of equal chunks that share the time of a stage; every chunk keeps a byte. */
 struct pipeline {
-    struct topt_schedule s;
-    int forward[STAGES][MICROS], backward[STAGES][MICROS];
+    struct topt_chunk chunk[MOST_CHUNKS];
+    int64_t end_ns[MOST_CHUNKS];
+    struct topt_pipeline p;
 };
 
-/* A pass of a micro-batch at a stage, after the one before it there; its edges follow. */
-static int add_pass(struct pipeline *p, int stage, int64_t ns, int before)
+static void fill(struct pipeline *p, enum topt_order_row row, int stages, int chunks,
+                 int64_t micro_batches)
 {
-    struct topt_task t = {.ns = ns, .owner = stage};
-    int task = topt_schedule_add(&p->s, &t, NULL);
-    return task < 0 || topt_schedule_after(&p->s, task, before, NULL) ? -1 : task;
+    memset(p, 0, sizeof *p);
+    p->p = (struct topt_pipeline){.order = row,
+                                  .shape = {stages, chunks, micro_batches},
+                                  .chunk = p->chunk,
+                                  .end_ns = p->end_ns};
+    for (int i = 0; i < stages * chunks; i++)
+        p->chunk[i] = (struct topt_chunk){
+            .ns = {FORWARD_NS / chunks, BACKWARD_NS / chunks}, .kept = 1};
 }
 
-/* The passes of every stage in the order of a row. */
-static void lay_out(struct pipeline *p, const struct topt_order *o)
+static int64_t run_pipeline(const struct pipeline *p, struct topt_pipeline_held *held)
 {
-    for (int s = 0; s < STAGES; s++)
-        for (int i = 0, before = -1; i < 2 * MICROS; i++) {
-            struct topt_turn t = topt_order_turn(o, STAGES, s, MICROS, i);
-            before = add_pass(p, s, t.backward ? BACKWARD_NS : FORWARD_NS, before);
-            (t.backward ? p->backward : p->forward)[s][t.micro_batch] = before;
-        }
+    struct topt_schedule s;
+    int64_t ns;
+    topt_schedule_init(&s, 1, 0);
+    if (topt_pipeline_run(&s, &p->p, &ns, held, NULL))
+        ns = -1;
+    topt_schedule_fini(&s);
+    return ns;
 }
 
-/* Activations go down the stages, their gradients up. */
-static int join(struct pipeline *p)
-{
-    int rc = 0;
-    for (int u = 0; u < MICROS; u++)
-        for (int s = 0; s < STAGES; s++) {
-            rc |= s && topt_schedule_after(&p->s, p->forward[s][u], p->forward[s - 1][u],
-                                           NULL);
-            rc |= s + 1 < STAGES && topt_schedule_after(&p->s, p->backward[s][u],
-                                                        p->backward[s + 1][u], NULL);
-        }
-    return rc;
-}
-
-/* All rows take (m + p - 1) (f + b), and a rank with all layers sends each micro-batch forward and
- * back before the next. */
+/* Rows of one chunk take (m + p - 1) (f + b), of v chunks (m + (p - 1) / v) (f + b); and a rank with
+ * all layers sends each micro-batch forward and back before the next. */
 static void test_orders(void)
 {
+    const struct topt_order_shape alone = {1, 1, MICROS};
     int single = 0;
-    for (int row = 0; row < TOPT_ORDERS; row++) {
-        const struct topt_order *o = &topt_orders[row];
-        struct pipeline p;
-        topt_schedule_init(&p.s, STAGES, 0);
-        lay_out(&p, o);
-        int rc = join(&p);
-        is_int(rc ? -1 : time_of(&p.s),
-               (MICROS + STAGES - 1) * (FORWARD_NS + BACKWARD_NS),
-               "a pipeline of %d stages, %d micro-batches, %s", STAGES, MICROS, o->name);
-        topt_schedule_fini(&p.s);
-    }
+    for (int row = 0; row < TOPT_ORDERS; row++)
+        for (int chunks = topt_orders[row].least_chunks;
+             chunks <= 4 && chunks <= topt_orders[row].most_chunks; chunks++)
+            for (int64_t micros = MICROS; micros <= 300 * MICROS; micros *= 300) {
+                struct pipeline p;
+                fill(&p, (enum topt_order_row)row, STAGES, chunks, micros);
+                is_int(run_pipeline(&p, NULL),
+                       (micros * chunks + STAGES - 1) * (FORWARD_NS + BACKWARD_NS) /
+                           chunks,
+                       "%d stages of %d chunks, %lld micro-batches, %s", STAGES, chunks,
+                       (long long)micros, topt_orders[row].name);
+            }
     for (int i = 0; i < 2 * MICROS; i++) {
-        struct topt_turn t =
-            topt_order_turn(&topt_orders[TOPT_ORDER_1F1B], 1, 0, MICROS, i);
+        struct topt_turn t = topt_order_turn(&topt_orders[TOPT_ORDER_1F1B], &alone, 0, i);
         single += t.backward == i % 2 && t.micro_batch == i / 2;
     }
     ok(single == 2 * MICROS,
@@ -160,21 +155,99 @@ static void test_orders(void)
 }
 
 /* Of 1F1B a stage holds as many micro-batches as there are stages from it to the last one, of GPipe
- * all of them. */
+ * all of them, interleaved what Megatron-LM's warm-up says and one chunk more. */
 static void test_in_flight(void)
 {
-    for (int row = 0; row < TOPT_ORDERS; row++)
-        for (int s = 0; s < STAGES; s++) {
-            int held = 0, most = 0;
-            for (int i = 0; i < 2 * MICROS; i++) {
-                held += topt_order_turn(&topt_orders[row], STAGES, s, MICROS, i).backward
-                            ? -1
-                            : 1;
-                most = held > most ? held : most;
-            }
-            is_int(most, row == TOPT_ORDER_GPIPE ? MICROS : STAGES - s,
-                   "micro-batches that stage %d of %s holds", s, topt_orders[row].name);
+    for (int row = 0; row < TOPT_ORDERS; row++) {
+        int chunks = topt_orders[row].least_chunks;
+        struct topt_pipeline_held held[STAGES];
+        struct pipeline p;
+        fill(&p, (enum topt_order_row)row, STAGES, chunks, MICROS);
+        if (run_pipeline(&p, held) < 0)
+            abort(); /* a pipeline does not run */
+        for (int s = 0; s < STAGES; s++)
+            is_int(held[s].bytes[TOPT_HELD_KEPT],
+                   row == TOPT_ORDER_GPIPE  ? MICROS
+                   : row == TOPT_ORDER_1F1B ? STAGES - s
+                                            : 2 * (STAGES - s - 1) + STAGES + 1,
+                   "chunks that stage %d of %s holds", s, topt_orders[row].name);
+    }
+}
+
+/* Passes in time by themselves: each stage's next pass starts when the stage is free and what it reads
+ * has come. */
+static int64_t by_passes(const struct topt_pipeline *p)
+{
+    const struct topt_order_shape *q = &p->shape;
+    const struct topt_order *o = &topt_orders[p->order];
+    int n = q->stages * q->chunks;
+    int64_t turn[MOST_CHUNKS] = {0}, now[MOST_CHUNKS] = {0}, last = 0;
+    int64_t all = 2 * q->chunks * q->micro_batches;
+    int64_t *come = malloc(2 * (size_t)n * (size_t)q->micro_batches * sizeof *come);
+    if (!come)
+        abort(); /* no memory */
+    for (int64_t i = 0; i < 2 * n * q->micro_batches; i++)
+        come[i] = -1;
+    for (int more = 1; more;) {
+        more = 0;
+        for (int s = 0; s < q->stages; s++) {
+            if (turn[s] == all)
+                continue;
+            struct topt_turn t = topt_order_turn(o, q, s, turn[s]);
+            int own = t.chunk * q->stages + s, from = t.backward ? own + 1 : own - 1;
+            int64_t *row = &come[(2 * t.micro_batch + t.backward) * n];
+            int64_t given = from < 0 || from == n ? 0 : row[from];
+            if (given < 0)
+                continue;
+            int64_t ends =
+                (given > now[s] ? given : now[s]) + p->chunk[own].ns[t.backward];
+            int sends = t.backward ? own > 0 : own + 1 < n;
+            row[own] = ends + p->send_ns;
+            now[s] = sends && o->sends_wait ? row[own] : ends;
+            turn[s]++;
+            more = 1;
         }
+    }
+    for (int s = 0; s < q->stages; s++) {
+        if (turn[s] < all)
+            abort(); /* stage %d waits for ever */
+        last = now[s] + p->end_ns[s] > last ? now[s] + p->end_ns[s] : last;
+    }
+    free(come);
+    return last;
+}
+
+/* Chunks of unlike times, sends and ends: folded, a step takes what its passes take. */
+static void test_uneven(void)
+{
+    enum { RANDOM = TOPT_TEST_SIZE(300) };
+    int same = 0;
+    for (int i = 0; i < RANDOM; i++) {
+        int row = draw(TOPT_ORDERS);
+        int stages = 2 + draw(5);
+        int chunks = topt_orders[row].least_chunks;
+        if (chunks > 1)
+            chunks += draw(3);
+        struct pipeline p;
+        fill(&p, (enum topt_order_row)row, stages, chunks, stages * (1 + draw(40)));
+        for (int c = 0; c < stages * chunks; c++)
+            for (int k = 0; k < 2; k++)
+                p.chunk[c].ns[k] = 1 + draw(50);
+        for (int s = 0; s < stages; s++)
+            p.end_ns[s] = draw(100);
+        if (row != TOPT_ORDER_INTERLEAVED) /* whose sends share the link */
+            p.p.send_ns = draw(9);
+        p.p.send_links = 1 << TOPT_LINK_NETWORK;
+        int64_t ns = run_pipeline(&p, NULL), want = by_passes(&p.p);
+        same += ns == want;
+        if (ns != want)
+            printf("# %s, %d stages of %d chunks, %lld micro-batches: %lld, by passes "
+                   "%lld\n",
+                   topt_orders[row].name, stages, chunks,
+                   (long long)p.p.shape.micro_batches, (long long)ns, (long long)want);
+    }
+    is_int(same, RANDOM,
+           "steps of uneven stages, folded, that take what their passes take");
 }
 
 /* ---- folds --------------------------------------------------------------------------- */
@@ -273,7 +346,7 @@ static void test_folds(void)
     int wrong = 0, folded = 0, counts = 0;
     for (int i = 0; i < PROBLEMS; i++) {
         struct random r;
-        struct topt_periodic p = {&r, PERIODS, begin, period, end};
+        struct topt_periodic p = {&r, PERIODS, begin, period, end, 0};
         struct topt_folded f = {0};
         struct topt_schedule s;
         int owners = 1 + draw(3);
@@ -305,7 +378,7 @@ static void test_drift(void)
 {
     struct random r = {.n = 2,
                        .task = {{.ns = 10}, {.ns = 30, .links = NODE, .async = 1}}};
-    struct topt_periodic p = {&r, 1000, begin, period, end};
+    struct topt_periodic p = {&r, 1000, begin, period, end, 0};
     struct topt_folded f;
     struct topt_schedule s;
     r.nedges = 2;
@@ -480,6 +553,7 @@ int main(void)
 {
     test_holds();
     test_in_flight();
+    test_uneven();
     test_links();
     test_share();
     test_circle();

@@ -1,0 +1,45 @@
+/* topt_pipeline.h - a step of training over pipeline stages: passes of micro-batches in time.
+ *
+ * The layers are cut into chunks, which stages hold in turn.  A pass of a micro-batch through a chunk is
+ * one task of its stage, whose time and bytes are those of the chunk's own schedule (topt_step.h); what
+ * it makes is sent to the stage of the next chunk.
+ *
+ *     stage 0   | F0 | F1 | F2 |              | B0 |    | B1 |    | B2 | end |
+ *     stage 1        | F0 | F1 |         | B0 | F2 | B1 |    | B2 | end |
+ *     stage 2             | F0 | B0 | F1 | B1 | F2 | B2 | end |
+ */
+#ifndef TOPT_PIPELINE_H
+#define TOPT_PIPELINE_H
+
+#include "topt_order.h"
+#include "topt_step.h"
+
+struct topt_chunk {
+    int64_t ns[2]; /* of a pass forward, backward */
+    int64_t kept;  /* bytes from its forward to its backward */
+    int64_t
+        during[2]
+              [TOPT_HELD_COUNT]; /* bytes beside these while it goes forward, backward */
+};
+
+struct topt_pipeline {
+    enum topt_order_row order;
+    struct topt_order_shape shape;
+    const struct topt_chunk
+        *chunk;            /* shape.stages x shape.chunks, in the model's order */
+    const int64_t *end_ns; /* by stage: reductions and the update, after its last pass */
+    int64_t send_ns;       /* from a chunk to the next, or back; 0 within a stage */
+    uint8_t send_links;
+};
+
+struct topt_pipeline_held {
+    int64_t bytes[TOPT_HELD_COUNT]; /* of a stage when it holds most, by component */
+};
+
+/* The time of a step, and by stage ('ret_held', of shape.stages; may be NULL) the most that is held.
+ * 's' is filled anew, with an owner for each stage.  INVAL where the row does not take the shape. */
+int topt_pipeline_run(struct topt_schedule *s, const struct topt_pipeline *p,
+                      int64_t *ret_ns, struct topt_pipeline_held *ret_held,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif
