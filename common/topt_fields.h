@@ -127,6 +127,11 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(SEQUENCE_PARALLEL, sequence_parallel, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "sequence-parallel", "on/off",  \
       "on if the framework has it", "on,off",                                                                       \
       "sequence parallelism beside tensor parallelism: on or off (megatron, torchtitan)")     \
+    X(PIPELINE, pipeline, INT, 1, 64, TOPT_IN_ANY, ANSWER, SBATCH, "pipeline", "N",                                   \
+      "megatron, torchtitan: searched; others: 1", NULL,                                                             \
+      "pipeline stages (1: none); the script must support them")                                                     \
+    X(VIRTUAL_STAGES, virtual_stages, INT, 1, 64, TOPT_IN_ANY, ANSWER, SBATCH, "virtual-stages", "N",                 \
+      "searched", NULL, "chunks of layers per pipeline stage (interleaved schedule; 1: none)")                       \
     X(SEQUENCE_SPLITS, sequence_splits, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "sequence-splits", "",              \
       "off", NULL, "also search splits of a sample's positions over GPUs")
 

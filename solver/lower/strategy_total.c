@@ -113,8 +113,9 @@ int topt_gathered_units(const struct topt_model *m, const struct topt_settings *
 
 /* Pieces of units, forward, about 128 of a model where units have that many: each begins with an
  * operator that has parameters, and as many of a unit join it as that takes.  The loss, which holds
- * more than any other, is one by itself. */
-static int find_pieces(const struct topt_model *m, const int *unit, int *ret_piece)
+ * more than any other, is one by itself; where there are stages, layers share none. */
+static int find_pieces(const struct topt_model *m, const int *unit, int64_t stages,
+                       int *ret_piece)
 {
     enum { PIECES = 128 };
     int n = 0, of_unit = 0, together;
@@ -123,7 +124,8 @@ static int find_pieces(const struct topt_model *m, const int *unit, int *ret_pie
     together = 1 + n / PIECES;
     n = 0;
     for (int i = 0; i < m->nops; i++) {
-        int first = !i || unit[i] != unit[i - 1];
+        int first = !i || unit[i] != unit[i - 1] ||
+                    (stages > 1 && m->unit[i] != m->unit[i - 1]);
         of_unit = first ? 0 : of_unit + has_params(&m->op[i]);
         n += first || i == m->loss || (has_params(&m->op[i]) && of_unit % together == 0);
         ret_piece[i] = n - 1;
@@ -141,7 +143,7 @@ static int open_units(struct topt_totals *t)
     if (!t->unit || !t->piece || !t->spent || !t->last)
         return -1;
     topt_gathered_units(t->model, t->settings, t->unit);
-    t->npieces = find_pieces(t->model, t->unit, t->piece);
+    t->npieces = find_pieces(t->model, t->unit, t->settings->stages, t->piece);
     return 0;
 }
 
@@ -152,13 +154,19 @@ static int open_bytes(struct topt_totals *t)
     t->last_bytes = calloc(n, sizeof *t->last_bytes);
     t->held = calloc(n, sizeof *t->held);
     t->until = topt_model_last_uses(t->model);
+    if (t->settings->stages > 1 && !(t->stays = calloc(n, sizeof *t->stays)))
+        return -1;
     return t->bytes && t->last_bytes && t->held && t->until ? 0 : -1;
 }
 
 int topt_totals_init(struct topt_totals *t, const struct topt_costing *k,
                      struct topt_error *err)
 {
-    *t = (struct topt_totals){.model = k->model, .settings = k->settings, .last_ns = -1};
+    *t = (struct topt_totals){.model = k->model,
+                                .settings = k->settings,
+                                .last_ns = -1,
+                                .hw = k->hw,
+                                .mesh = k->mesh};
     topt_schedule_init(&t->schedule, 1, topt_hw_collective_share(k->hw));
     t->recomputed = calloc((size_t)k->model->nops + 1, sizeof *t->recomputed);
     if (!t->recomputed || (k->settings->by_schedule && open_units(t)) ||
@@ -177,6 +185,7 @@ void topt_totals_fini(struct topt_totals *t)
     free(t->bytes);
     free(t->last_bytes);
     free(t->held);
+    free(t->stays);
     free(t->until);
     topt_schedule_fini(&t->schedule);
     topt_recomputation_fini(&t->recomputation);
@@ -236,6 +245,8 @@ static void add_bytes(struct topt_totals *t, int op, const struct topt_fragment_
     p->reduced += c->reduced_bytes;
     if (topt_gradients_come(t->settings))
         p->gradient += c->class_bytes[TOPT_CLASS_GRAD];
+    for (int i = 0; t->stays && i < TOPT_CLASS_KEPT; i++)
+        t->stays[t->piece[op]][i] += c->class_bytes[i];
 }
 
 /* Add the cost of a piece of operator 'op'. */
@@ -298,6 +309,8 @@ static int add_all(struct total *s)
         memset(s->t->bytes, 0, (size_t)s->t->npieces * sizeof *s->t->bytes);
         memset(s->t->held, 0, (size_t)m->nops * sizeof *s->t->held);
     }
+    if (s->t->stays)
+        memset(s->t->stays, 0, (size_t)s->t->npieces * sizeof *s->t->stays);
     for (int i = 0; i < m->nops; i++)
         if (add(s, i, &s->pieces->op[i]))
             return -1;
@@ -422,12 +435,19 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
     struct topt_strategy_cost cost = {.time_ns = 0};
     struct total s = {.t = t, .pieces = p, .cost = &cost, .err = err};
     if (topt_recompute_check(t->model, t->settings, st, &t->recomputation, err) ||
-        find_spans(&s) || add_all(&s) || (t->spent && add_exposed(&s)))
+        find_spans(&s) || add_all(&s) || (t->spent && !t->stays && add_exposed(&s)))
         return -1;
     cost.transient_cap = topt_round_transient(cost.sum.transient_bytes);
     cost.sum.transient_bytes = 0; /* that is no sum */
     cost.crossing = s.spans->crossing;
     cost.recomputed_bytes = topt_recomputed_at_once(t->model, t->settings, t->recomputed);
+    if (t->stays) {
+        fold_bytes(t);
+        if (topt_stages_cost(t, st, &cost, err))
+            return -1;
+        *ret = cost;
+        return 0;
+    }
     if (t->bytes)
         put_held(t, &cost);
     cost.time_ns = cost.sum.compute_ns + cost.sum.network_ns;

@@ -51,6 +51,10 @@ struct topt_totals {
     int *until;
     int64_t last_held[TOPT_HELD_COUNT];
     struct topt_schedule schedule;
+    /* Of pipeline stages (settings.stages above 1), else NULL: bytes that a piece stays with, by class. */
+    int64_t (*stays)[TOPT_CLASS_COUNT];
+    const struct topt_hw *hw;
+    const struct topt_mesh *mesh;
 };
 int topt_totals_init(struct topt_totals *t, const struct topt_costing *k,
                      struct topt_error *err) TOPT_MUST_CHECK;
@@ -58,5 +62,9 @@ void topt_totals_fini(struct topt_totals *t);
 int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *s,
                     const struct topt_pieces *p, struct topt_strategy_cost *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Turn the sums of pieces into the cost of a step over pipeline stages (stages.c). */
+int topt_stages_cost(struct topt_totals *t, const struct topt_strategy *s,
+                     struct topt_strategy_cost *cost, struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -25,6 +25,7 @@
 
 #include "topt_layout.h"
 #include "topt_model.h"
+#include "topt_pipeline.h"
 #include "topt_step.h"
 #include "topt_symmetry_bound.h"
 
@@ -130,6 +131,11 @@ struct topt_settings {
     int by_schedule;
     int eager;                     /* bits of enum topt_eager_part */
     enum topt_attention attention; /* the kernel that a device runs */
+    /* Pipeline stages (topt_pipeline.h), each on a mesh like the one that costs are of; chunks of
+     * layers that one has; and their schedule.  1 and 1: none.  Above 1 by_schedule and by_unit. */
+    int64_t stages, stage_chunks;
+    enum topt_order_row order;
+    int even_stages; /* each chunk has as many layers as the others */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
@@ -653,11 +659,28 @@ int64_t topt_round_transient(int64_t bytes);
  *
  * Where the schedule says what is held (settings.by_schedule), all terms are those of the moment
  * when that is most, with 'crossing' 1. */
+/* Pipeline stages: the layers of each chunk, in the model's order, and what each stage holds and
+ * computes.  Time and bytes of the strategy are then those of the whole step and of the stage that holds
+ * most; compute_ns and network_ns are means over stages, and idle_ns is what is left of the time: the
+ * bubble, and communication that a stage waits for. */
+enum { TOPT_MAX_STAGES = 64, TOPT_MAX_CHUNKS = 256 };
+struct topt_stage_costs {
+    int stages, chunks; /* of all stages; 0: there are none */
+    int16_t layers[TOPT_MAX_CHUNKS];
+    int64_t bytes[TOPT_MAX_STAGES], busy_ns[TOPT_MAX_STAGES];
+    int64_t idle_ns, send_ns;
+};
+
+/* Layers that stages can be cut between: each gives one tensor of samples to the next.  0: there are
+ * none, and '*ret_op' is the first operator at which another tensor crosses; -1 without memory. */
+int topt_stage_layers(const struct topt_model *m, int *ret_op);
+
 struct topt_strategy_cost {
     struct topt_fragment_cost sum;
     int64_t memory_bytes, time_ns;
     int64_t recomputed_bytes, transient_cap, crossing_cap;
     int crossing;
+    struct topt_stage_costs stage;
 };
 int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy *s,
                        struct topt_strategy_cost *ret,

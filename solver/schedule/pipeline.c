@@ -1,6 +1,7 @@
 /* pipeline.c - passes of micro-batches through stages as tasks.
  *
- * Each stage is a chain of passes in the order of its row.  Micro-batches of which every stage has one
+ * Each stage is a chain of passes in the order of its row; links carry what goes down and what goes up
+ * at once.  Micro-batches of which every stage has one
  * group forward and one backward in turn are the periods that are folded; passes depend on others of
  * the same period or of the one before. */
 #include "topt_pipeline.h"
@@ -20,6 +21,7 @@ struct pipe {
     int64_t group;    /* micro-batches of a period */
     int64_t periods;  /* that repeat, of the whole step */
     int64_t laid_out; /* ... of these */
+    int64_t rows;     /* micro-batches that are under way at once, at most */
     int *chain;       /* by stage: its last task; -1: none */
     int64_t *turn;    /* ... the number of its next pass */
     /* By chunk and micro-batch: the task after which the next chunk has what it made, and the pass
@@ -30,7 +32,7 @@ struct pipe {
 
 static int *at(const struct pipe *x, int *of, int chunk, int64_t micro_batch)
 {
-    return &of[(size_t)micro_batch * (size_t)(x->shape.stages * x->shape.chunks) +
+    return &of[(size_t)(micro_batch % x->rows) * (size_t)(x->shape.stages * x->shape.chunks) +
                (size_t)chunk];
 }
 
@@ -69,6 +71,15 @@ static int send(struct pipe *x, int stage, int task, int *ret)
     return 0;
 }
 
+/* A micro-batch is over, and leaves its place to a later one. */
+static void clear_row(struct pipe *x, int64_t micro_batch)
+{
+    size_t n = (size_t)(x->shape.stages * x->shape.chunks);
+    memset(at(x, x->forward, 0, micro_batch), 0, n * sizeof *x->forward);
+    memset(at(x, x->sent[0], 0, micro_batch), 0, n * sizeof *x->forward);
+    memset(at(x, x->sent[1], 0, micro_batch), 0, n * sizeof *x->forward);
+}
+
 /* The next pass of a stage: 1; 0 where what it reads is not made yet; -1. */
 static int pass(struct pipe *x, int stage)
 {
@@ -89,6 +100,8 @@ static int pass(struct pipe *x, int stage)
     x->turn[stage]++;
     if (!t.backward)
         *forward = task + 1;
+    else if (own == 0)
+        clear_row(x, t.micro_batch);
     if (writes && send(x, stage, task, at(x, x->sent[t.backward], own, t.micro_batch)))
         return -1;
     return 1;
@@ -116,8 +129,7 @@ static int passes_until(struct pipe *x, int64_t last)
 static int begin(void *of, struct topt_schedule *s, struct topt_error *err)
 {
     struct pipe *x = of;
-    size_t passes =
-        (size_t)x->p->shape.micro_batches * (size_t)(x->shape.stages * x->shape.chunks);
+    size_t passes = (size_t)x->rows * (size_t)(x->shape.stages * x->shape.chunks);
     (void)s;
     (void)err;
     memset(x->forward, 0, 3 * passes * sizeof *x->forward);
@@ -181,12 +193,14 @@ static int check(const struct topt_pipeline *p, const struct topt_order *o,
 }
 
 /* Periods end before the first stage that has no more to send forward. */
-static int64_t periods_of(const struct pipe *x)
+static void plan_periods(struct pipe *x)
 {
     int64_t all = x->shape.chunks * x->shape.micro_batches, ahead = 0;
     for (int i = 0; i < x->shape.stages; i++)
         ahead = topt_max(ahead, topt_order_ahead(x->order, &x->shape, i));
-    return ahead < all ? (2 * all - ahead) / turns_of_period(x) : 0;
+    x->periods = ahead < all ? (2 * all - ahead) / turns_of_period(x) : 0;
+    x->rows = topt_min(ahead / x->shape.chunks + 2 * x->group + x->shape.stages + 1,
+                       x->shape.micro_batches);
 }
 
 static int run(struct pipe *x, int64_t *ret_ns)
@@ -209,8 +223,6 @@ int topt_pipeline_run(struct topt_schedule *s, const struct topt_pipeline *p,
                       struct topt_error *err)
 {
     const struct topt_order_shape *shape = &p->shape;
-    size_t passes =
-        (size_t)shape->micro_batches * (size_t)(shape->stages * shape->chunks);
     struct pipe x = {.p = p,
                      .order = &topt_orders[p->order],
                      .s = s,
@@ -219,8 +231,9 @@ int topt_pipeline_run(struct topt_schedule *s, const struct topt_pipeline *p,
                      .err = err};
     if (check(p, x.order, err))
         return -1;
-    x.periods = periods_of(&x);
+    plan_periods(&x);
     size_t stages = (size_t)shape->stages;
+    size_t passes = (size_t)x.rows * stages * (size_t)shape->chunks;
     int *room = malloc((3 * passes + stages) * sizeof *room);
     x.turn = malloc(stages * sizeof *x.turn);
     if (!room || !x.turn) {
@@ -233,11 +246,14 @@ int topt_pipeline_run(struct topt_schedule *s, const struct topt_pipeline *p,
     x.sent[1] = room + 2 * passes;
     x.chain = room + 3 * passes;
     s->owners = shape->stages;
+    s->chained = 1;
     int rc = run(&x, ret_ns);
-    for (int i = 0; i < shape->stages && ret_held && !rc; i++) {
-        ret_held[i] = (struct topt_pipeline_held){{0}};
-        rc = topt_schedule_peak(s, i, ret_held[i].bytes, err);
+    if (ret_held && !rc) {
+        memset(ret_held, 0, stages * sizeof *ret_held);
+        rc = topt_schedule_peak(s, TOPT_HELD_COUNT, ret_held[0].bytes, err);
     }
+    s->chained = 0;
+    s->owners = 1;
     free(room);
     free(x.turn);
     return rc;

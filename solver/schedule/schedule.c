@@ -77,34 +77,44 @@ int topt_schedule_hold(struct topt_schedule *s, const struct topt_hold *h,
     return 0;
 }
 
-/* The place from which on bytes are free again. */
+/* The place from which on bytes are free again, which is one of the same owner. */
 static int freed_at(const struct topt_schedule *s, const struct topt_hold *h)
 {
     return h->to < 0 ? 2 * s->n : s->task[h->to].ended;
 }
 
-int topt_schedule_peak(const struct topt_schedule *s, int owner, int64_t *ret,
+int topt_schedule_peak(const struct topt_schedule *s, int components, int64_t *ret,
                        struct topt_error *err)
 {
-    int64_t *change = calloc(2 * (size_t)s->n + 1, sizeof *change);
-    int64_t now = 0, most = -1;
-    int at = 0;
-    if (!change)
+    size_t n = 2 * (size_t)s->n + 1, owners = (size_t)s->owners;
+    int64_t *change = calloc(n + 2 * owners, sizeof *change);
+    int *of = malloc((n + owners) * sizeof *of), *at = of + n; /* by place, and by owner: a place */
+    int64_t *now = change + n, *most = now + owners;
+    if (!change || !of) {
+        free(change);
+        free(of);
         return topt_nomem(err, "a schedule");
-    for (const struct topt_hold *h = s->hold; h < s->hold + s->nholds; h++)
-        if (s->task[h->from].owner == owner) {
-            change[s->task[h->from].started] += h->bytes;
-            change[freed_at(s, h)] -= h->bytes;
-        }
-    for (int i = 0; i < 2 * s->n; i++) {
-        now += change[i];
-        at = now > most ? i : at;
-        most = topt_max(most, now);
     }
-    for (const struct topt_hold *h = s->hold; h < s->hold + s->nholds; h++)
-        if (s->task[h->from].owner == owner && s->task[h->from].started <= at &&
-            at < freed_at(s, h))
-            ret[h->component] += h->bytes;
+    for (int i = 0; i < s->n; i++)
+        of[s->task[i].started] = of[s->task[i].ended] = s->task[i].owner;
+    for (const struct topt_hold *h = s->hold; h < s->hold + s->nholds; h++) {
+        change[s->task[h->from].started] += h->bytes;
+        change[freed_at(s, h)] -= h->bytes;
+    }
+    for (size_t i = 0; i < owners; i++)
+        most[i] = -1;
+    for (int i = 0; i < 2 * s->n; i++) {
+        int o = of[i];
+        now[o] += change[i];
+        at[o] = now[o] > most[o] ? i : at[o];
+        most[o] = topt_max(most[o], now[o]);
+    }
+    for (const struct topt_hold *h = s->hold; h < s->hold + s->nholds; h++) {
+        const struct topt_task *t = &s->task[h->from];
+        if (t->started <= at[t->owner] && at[t->owner] < freed_at(s, h))
+            ret[t->owner * components + h->component] += h->bytes;
+    }
     free(change);
+    free(of);
     return 0;
 }

@@ -366,5 +366,5 @@ int topt_step_run(struct topt_schedule *s, const struct topt_training_step *step
     if (rc || !step->bytes)
         return rc;
     memset(ret_bytes, 0, TOPT_HELD_COUNT * sizeof *ret_bytes);
-    return topt_schedule_peak(s, 0, ret_bytes, err);
+    return topt_schedule_peak(s, TOPT_HELD_COUNT, ret_bytes, err);
 }

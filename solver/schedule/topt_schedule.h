@@ -60,6 +60,9 @@ struct topt_task_edge {
 
 struct topt_schedule {
     int owners;
+    /* Tasks were added after those that they wait for, and wait for all that they would share something
+     * with, so that times follow from edges alone. */
+    int chained;
     double share; /* of a device, which asynchronous communication takes from computing */
     int n, cap;
     struct topt_task *task;    /* owned, as all arrays here */
@@ -92,10 +95,10 @@ int topt_schedule_hold(struct topt_schedule *s, const struct topt_hold *h,
  * other in a circle. */
 int topt_schedule_run(struct topt_schedule *s, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Add to 'ret', by component, the bytes that an owner holds when it holds most, after a run.
- * Tasks take and return bytes in the order in which they start and end; at one time, ends come
+/* Add to 'ret', by owner and of each by component, of which there are so many, the bytes that the owner
+ * holds when it holds most, after a run.  Tasks take and return bytes in the order in which they start and end; at one time, ends come
  * before the starts that follow from them, as a caching allocator reuses what was freed. */
-int topt_schedule_peak(const struct topt_schedule *s, int owner, int64_t *ret,
+int topt_schedule_peak(const struct topt_schedule *s, int components, int64_t *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
 /* A schedule with a beginning, 'periods' parts that repeat, and an end.  The functions append

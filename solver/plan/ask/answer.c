@@ -53,7 +53,7 @@ static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_be
 {
     const struct topt_problem_stats *stats = &b->stats;
     const struct topt_strategy_cost *c = f->cost;
-    const struct topt_mesh *mesh = f->k->mesh;
+    const struct topt_mesh *mesh = f->whole;
     char space[48];
     json_t *a = json_pack(
         "{s:b, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:O, s:s}", "feasible",
@@ -73,6 +73,10 @@ static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_be
     json_object_set(a, "band", json_object_get(predicted, "band"));
     if (json_object_get(predicted, "simulated_ns"))
         json_object_set(a, "simulated_ns", json_object_get(predicted, "simulated_ns"));
+    if (json_object_get(predicted, "stages"))
+        json_object_set(a, "stages", json_object_get(predicted, "stages"));
+    if (c->stage.stages)
+        json_object_set_new(a, "idle_ns", json_integer(c->stage.idle_ns));
     json_t *uniform = json_object_get(plan, "uniform");
     if (uniform)
         json_object_set(a, "uniform", uniform);
@@ -159,6 +163,7 @@ static int write_checked(struct topt_grid_search *s, const struct topt_best *b,
     struct topt_strategy_cost cost;
     struct topt_costing k;
     struct topt_plan_facts f = {.k = &k,
+                                .whole = &s->mesh,
                                 .positions = topt_request_positions(s->request),
                                 .model = r->model,
                                 .strategy = best->strategy,

@@ -13,6 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Pipeline stages share ranks, so that each has fewer over its samples. */
+static int stages_divide(const struct topt_planning *m, int64_t samples, int64_t ranks)
+{
+    for (int s = 2; s <= topt_planning_most_stages(m) && s <= ranks; s++)
+        if (topt_planning_stages(m, s) && ranks % s == 0 && samples % (ranks / s) == 0)
+            return 1;
+    return 0;
+}
+
 int topt_count_divides_batch(const struct topt_planning *m, int64_t gpus,
                              int64_t ret_nearest[2])
 {
@@ -31,7 +40,7 @@ int topt_count_divides_batch(const struct topt_planning *m, int64_t gpus,
             int64_t ranks = topt_data_ranks(&mesh, cut);
             if (m->heads % (mesh.devices / ranks))
                 continue;
-            if (samples % ranks == 0)
+            if (samples % ranks == 0 || stages_divide(m, samples, ranks))
                 return 1;
             fewest = ranks < fewest ? ranks : fewest;
         }

@@ -23,6 +23,7 @@ static json_t *document_of(struct topt_grid_search *s, const struct topt_degrees
                                 .degrees = v,
                                 .mode = "sample",
                                 .algorithm = "random"};
+    f.whole = &s->mesh;
     if (topt_grid_costing(s, v, &k, err) || topt_cost_strategy(&k, st, &cost, err) ||
         topt_plan_check(&k, st, cost.memory_bytes, cost.time_ns, &cost, &f.peak_bytes,
                         err))

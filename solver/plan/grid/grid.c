@@ -192,6 +192,27 @@ static int open_mesh(struct topt_grid_search *s, int nodes, int per_node,
     return 0;
 }
 
+int topt_grid_stage(struct topt_grid_search *s, int stages, struct topt_grid_search **ret,
+                    struct topt_error *err)
+{
+    int nodes = s->mesh.nodes, per_node = s->mesh.per_node;
+    for (*ret = s->stage; *ret && (*ret)->stages != stages;)
+        *ret = (*ret)->next;
+    if (*ret || !topt_stage_grid(stages, &nodes, &per_node))
+        return 0;
+    struct topt_grid_search *g = calloc(1, sizeof *g);
+    if (!g || topt_grid_open(g, s->planning, nodes, per_node, TOPT_GOAL_FASTEST, err)) {
+        if (g)
+            topt_grid_close(g);
+        free(g);
+        return g ? -1 : topt_nomem(err, "the search");
+    }
+    g->stages = stages;
+    g->next = s->stage;
+    *ret = s->stage = g;
+    return 0;
+}
+
 int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int nodes,
                    int per_node, enum topt_goal goal, struct topt_error *err)
 {
@@ -217,6 +238,12 @@ void topt_grid_close(struct topt_grid_search *s)
         free(s->settings);
         s->settings = next;
     }
+    while (s->stage) {
+        struct topt_grid_search *next = s->stage->next;
+        topt_grid_close(s->stage);
+        free(s->stage);
+        s->stage = next;
+    }
     topt_router_destroy(s->router);
     free(s->degrees);
     free(s->known);
@@ -235,7 +262,9 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
 {
     struct topt_grid_settings *at = s->settings;
     while (at && (at->settings.micro_batches != v->micro_batches ||
-                  at->settings.by_schedule != v->by_schedule))
+                  at->settings.by_schedule != v->by_schedule ||
+                  at->settings.stages != v->stages ||
+                  at->settings.stage_chunks != v->virtual_stages))
         at = at->next;
     if (at)
         return at;
@@ -246,6 +275,9 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     }
     *at = (struct topt_grid_settings){t->settings, t->settings, s->settings};
     at->settings.by_schedule = at->searched.by_schedule = v->by_schedule;
+    at->settings.stages = v->stages;
+    at->settings.stage_chunks = v->virtual_stages;
+    at->settings.order = v->virtual_stages > 1 ? TOPT_ORDER_INTERLEAVED : TOPT_ORDER_1F1B;
     if (topt_settings_scheduled(&at->settings))
         at->searched.accounting = TOPT_ACCOUNTING_LEAST;
     return s->settings = at;
@@ -256,10 +288,14 @@ static int costing_by(struct topt_grid_search *s, const struct topt_degrees *v,
 {
     struct topt_micro *t = topt_planning_at(s->planning, v->micro_batches, err);
     const struct topt_grid_settings *x = t ? settings_of(s, v, t, err) : NULL;
-    if (!x)
+    struct topt_grid_search *g = s;
+    if (!x || (v->stages > 1 && topt_grid_stage(s, v->stages, &g, err)))
         return -1;
-    *ret = (struct topt_costing){t->model,     s->request->hw, &s->mesh,
-                                 &x->settings, s->router,      s->request->cancel};
+    if (!g)
+        return topt_fail(err, TOPT_ERR_INTERNAL, "%d devices are not cut into %d stages",
+                         s->mesh.devices, v->stages);
+    *ret = (struct topt_costing){t->model,     s->request->hw, &g->mesh,
+                                 &x->settings, g->router,      s->request->cancel};
     if (searched)
         ret->settings = &x->searched;
     return 0;
@@ -414,4 +450,17 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degr
         after -= value;
     return (int64_t)((p->state / n.state + (before > after ? before : after)) *
                      (1 - 1e-9));
+}
+
+/* Each stage holds its part of what stays, and with a schedule of one forward and one backward the mean
+ * of stages holds half of the micro-batches in flight; a fifth is left for uneven cuts. */
+int64_t topt_grid_least_stage_bytes(struct topt_grid_search *s, const struct topt_degrees *v)
+{
+    const struct topt_least_parameters *p = &s->planning->parameters;
+    struct spread n = spread_of(s, v);
+    double stays = p->value / n.value + p->gradient / n.gradient + p->state / n.state;
+    double kept = v->recompute ? 0
+                               : s->planning->activation_bytes / (double)v->micro_batches /
+                                     s->mesh.devices * (s->stages + 1) / 2;
+    return (int64_t)(0.8 * (stays + kept) / s->stages);
 }

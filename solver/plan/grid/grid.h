@@ -36,6 +36,10 @@ struct topt_grid_search {
     struct topt_cost *known;
     int nknown;
     int fastest; /* only the fastest of them is asked for */
+    /* Grids of one of several pipeline stages of this one, opened when they are first asked for;
+     * 'stages': of so many this one is.  Owned. */
+    int stages;
+    struct topt_grid_search *stage, *next;
 };
 
 int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int nodes,
@@ -43,6 +47,10 @@ int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int node
                    struct topt_error *err) TOPT_MUST_CHECK;
 
 void topt_grid_close(struct topt_grid_search *s);
+
+/* The grid of one of so many stages: 0 and '*ret' NULL where the devices can't be cut so. */
+int topt_grid_stage(struct topt_grid_search *s, int stages, struct topt_grid_search **ret,
+                    struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The context in which a variant is costed; borrows from the shape. */
 int topt_grid_costing(struct topt_grid_search *s, const struct topt_degrees *v,
@@ -54,6 +62,8 @@ int topt_grid_holds(const struct topt_grid_search *s, const struct topt_strategy
 /* A lower bound, in bytes a device, of every strategy of a variant, without looking at
  * operators. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v);
+/* The same of a variant of stage grid 's', over all stages: about, where layers are cut unevenly. */
+int64_t topt_grid_least_stage_bytes(struct topt_grid_search *s, const struct topt_degrees *v);
 
 /* Tell whoever watches that a variant of the shape is priced next. */
 void topt_grid_tell_progress(const struct topt_grid_search *s,

@@ -49,6 +49,52 @@ static int find_recomputable(struct topt_planning *m, struct topt_error *err)
     return 0;
 }
 
+/* ---- pipeline stages ----------------------------------------------------------------- */
+
+/* Stages are searched in the uniform space of a framework that has them, for models of layers whose
+ * samples go from one to the next. */
+static int find_layers(struct topt_planning *m, struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    int at;
+    if (topt_request_stages(r) && (m->layers = topt_stage_layers(r->model, &at)) < 0)
+        return topt_nomem(err, "the model's layers");
+    return 0;
+}
+
+int topt_planning_most_stages(const struct topt_planning *m)
+{
+    int64_t asked = m->request->pipeline;
+    int most = m->layers < TOPT_MAX_STAGES ? m->layers : TOPT_MAX_STAGES;
+    return asked ? (asked <= most ? (int)asked : 0) : most;
+}
+
+/* Those that people book: powers of two, three times one, and what divides the layers. */
+int topt_planning_stages(const struct topt_planning *m, int stages)
+{
+    int third = stages % 3 ? stages : stages / 3;
+    if (m->request->pipeline)
+        return stages == m->request->pipeline;
+    return !(third & (third - 1)) || m->layers % stages == 0;
+}
+
+/* Chunks are of equally many layers, but for up to four, whose place the embedding, the loss or other
+ * parts outside of layers may take. */
+int topt_planning_chunks(const struct topt_planning *m, int stages, int chunks,
+                         int64_t micro_batches)
+{
+    const struct topt_framework *f = m->request->framework;
+    int64_t asked = m->request->virtual_stages;
+    int all = stages * chunks;
+    int short_of = (all - m->layers % all) % all;
+    if (all > m->layers || all > TOPT_MAX_CHUNKS ||
+        (chunks > 1 && !(f->pipeline_orders >> TOPT_ORDER_INTERLEAVED & 1)))
+        return -1;
+    if (asked && chunks != asked)
+        return 0;
+    return (chunks == 1 || micro_batches % stages == 0) && (f->even_stages ? !short_of : short_of <= 4 || (asked && chunks == asked));
+}
+
 int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
                        struct topt_error *err)
 {
@@ -79,7 +125,7 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
     if (rc ||
         topt_tensor_map_init(&m->split, r->model, topt_request_tensor_rules(r),
                              topt_request_positions(r), err) ||
-        find_recomputable(m, err) || topt_pins_init(&m->pins, r->pin, r->model, err)) {
+        find_recomputable(m, err) || find_layers(m, err) || topt_pins_init(&m->pins, r->pin, r->model, err)) {
         topt_planning_fini(m);
         return -1;
     }

@@ -22,6 +22,7 @@ struct topt_planning {
     int64_t heads; /* tensor parallelism divides it; 0: no attention */
     struct topt_least_parameters parameters;
     double activation_bytes; /* that backward reads, of the whole batch */
+    int layers;              /* that pipeline stages can be cut between; 0: none */
     int recomputes;          /* some operator can be recomputed in backward */
     struct topt_pins pins;   /* of the request */
     int64_t work;            /* of searches and their pricing so far */
@@ -64,6 +65,13 @@ int topt_planning_over(const struct topt_planning *m);
 /* Does a search that failed leave an answer to what it was a part of: is that over, or was the
  * search too large? */
 int topt_planning_gave_up(const struct topt_planning *m, const struct topt_error *err);
+
+/* Pipeline stages that the request has: at most; are so many among them; and 1 where each may have so
+ * many chunks of layers with so many micro-batches, 0 where not, -1 where none of more does. */
+int topt_planning_most_stages(const struct topt_planning *m);
+int topt_planning_stages(const struct topt_planning *m, int stages);
+int topt_planning_chunks(const struct topt_planning *m, int stages, int chunks,
+                         int64_t micro_batches);
 
 /* Go on where another left off, and back. */
 void topt_planning_resume(struct topt_planning *m, const struct topt_planning *from);

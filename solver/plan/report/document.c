@@ -111,6 +111,20 @@ static void put_simulated(const struct topt_plan_facts *f, json_t *predicted)
     topt_simulation_fini(&sim);
 }
 
+/* Pipeline stages: what each holds and computes, and the mean time that one has nothing to do. */
+static void put_stages(const struct topt_stage_costs *c, json_t *predicted)
+{
+    json_t *stages = c->stages ? json_array() : NULL;
+    for (int i = 0; i < c->stages; i++)
+        json_array_append_new(stages, json_pack("{s:I, s:I}", "memory_bytes",
+                                                (json_int_t)c->bytes[i], "busy_ns",
+                                                (json_int_t)c->busy_ns[i]));
+    if (!stages)
+        return;
+    json_object_set_new(predicted, "stages", stages);
+    json_object_set_new(predicted, "idle_ns", json_integer(c->idle_ns));
+}
+
 static json_t *predicted_json(const struct topt_plan_facts *f)
 {
     const struct topt_strategy_cost *c = f->cost;
@@ -119,6 +133,7 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
                           (json_int_t)f->peak_bytes, "time_ns", (json_int_t)c->time_ns,
                           "compute_ns", (json_int_t)c->sum.compute_ns, "network_ns",
                           (json_int_t)c->sum.network_ns);
+    put_stages(&c->stage, p);
     json_object_set_new(p, "memory_parts", topt_memory_parts(f->k->hw, c));
     json_object_set_new(p, "band", topt_prediction_band(f->k->hw, c, f->peak_bytes));
     put_simulated(f, p);
@@ -140,6 +155,16 @@ static json_t *uniform_json(const struct topt_plan_facts *f)
     json_t *u = json_pack("{s:i, s:i, s:i, s:b, s:I}", "dp", v->data, "tp", v->tensor,
                           "zero", v->level, "recompute", v->recompute, "micro_batch",
                           (json_int_t)samples_at_once(f));
+    if (v->stages > 1) {
+        const struct topt_stage_costs *c = &f->cost->stage;
+        json_t *layers = json_array();
+        for (int i = 0; i < c->chunks; i++)
+            json_array_append_new(layers, json_integer(c->layers[i]));
+        json_object_update_new(
+            u, json_pack("{s:i, s:i, s:s, s:o}", "pp", v->stages, "vp", v->virtual_stages,
+                         "schedule", topt_order_name(f->k->settings->order), "layers",
+                         layers));
+    }
     if (f->positions && v->tensor > 1)
         json_object_set_new(u, "sequence_parallel", json_true());
     return u;
@@ -156,7 +181,9 @@ static void put_shares(const struct topt_mesh *mesh, const int *share, const cha
     json_object_set_new(doc, key, shares);
 }
 
-static json_t *mesh_json(const struct topt_mesh *mesh)
+/* Axes are those of the devices that share all operators: of one of the stages. */
+static json_t *mesh_json(const struct topt_mesh *whole, const struct topt_mesh *mesh,
+                         int64_t stages)
 {
     json_t *axes = json_array();
     char name[8], text[32];
@@ -165,8 +192,10 @@ static json_t *mesh_json(const struct topt_mesh *mesh)
                  mesh->size[a]);
         json_array_append_new(axes, json_string(text));
     }
-    json_t *doc = json_pack("{s:i, s:i, s:o}", "nodes", mesh->nodes, "gpus_per_node",
-                            mesh->per_node, "axes", axes);
+    json_t *doc = json_pack("{s:i, s:i, s:o}", "nodes", whole->nodes, "gpus_per_node",
+                            whole->per_node, "axes", axes);
+    if (stages > 1)
+        json_object_set_new(doc, "stages", json_integer(stages));
     put_shares(mesh, mesh->share, "shares", doc);
     put_shares(mesh, mesh->state_share, "state_shares", doc);
     return doc;
@@ -256,6 +285,11 @@ static const struct setting setting[] = {
     {"by_schedule", FLAG, AT(by_schedule)},
     {"attention", WORD, AT(attention), TOPT_ATTENTION_FLASH2, .what = "attention kernel",
      .word = topt_attention_name, .words = TOPT_ATTENTION_COUNT},
+    {"stages", NUMBER, AT(stages), 1, 1, .most = TOPT_MAX_STAGES},
+    {"stage_chunks", NUMBER, AT(stage_chunks), 1, 1, .most = TOPT_MAX_CHUNKS},
+    {"schedule", WORD, AT(order), TOPT_ORDER_1F1B, .what = "schedule",
+     .word = topt_order_name, .words = TOPT_ORDERS},
+    {"even_stages", FLAG, AT(even_stages)},
     {"eager", EAGER, AT(eager)}};
 
 enum { SETTINGS = sizeof setting / sizeof *setting };
@@ -297,7 +331,7 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
         "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format",
         "topt-plan/1", "mode", f->mode, "space", topt_space_name(f->space), "algorithm",
         f->algorithm ? f->algorithm : "ft", "strategy", words ? words : "", "mesh",
-        mesh_json(f->k->mesh), "settings", settings_json(s), "predicted",
+        mesh_json(f->whole, f->k->mesh, s->stages), "settings", settings_json(s), "predicted",
         predicted_json(f), "ops", ops_json(f), "hubs", hubs_json(f), "model", model, "hw",
         hw);
     char id[TOPT_ID];
@@ -456,7 +490,7 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
     const struct topt_precision *known; /* dtype and state_bf16 say the same */
     for (int i = 0; i < SETTINGS; i++)
         allowed[1 + i] = setting[i].name;
-    *ret = (struct topt_settings){.micro_batches = 1};
+    *ret = (struct topt_settings){.micro_batches = 1, .stages = 1, .stage_chunks = 1};
     int rc = topt_json_only(s, "settings", allowed, err);
     for (int i = 0; i < SETTINGS && !rc; i++)
         rc = read_setting(s, &setting[i], ret, err);
@@ -487,15 +521,22 @@ static int read_shares(const json_t *m, const char *key, struct topt_mesh *ret,
 static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)
 {
     static const char *const allowed[] = {"nodes",  "gpus_per_node", "axes",
-                                          "shares", "state_shares",  NULL};
-    int64_t nodes, per_node;
+                                          "shares", "state_shares",  "stages", NULL};
+    int64_t nodes, per_node, stages = 1;
     size_t parts = json_array_size(json_object_get(m, "shares"));
     if (!parts)
         parts = json_array_size(json_object_get(m, "state_shares"));
     if (topt_json_only(m, "mesh", allowed, err) ||
         topt_json_int(m, "mesh", "nodes", 1, 1 << 14, &nodes, err) ||
-        topt_json_int(m, "mesh", "gpus_per_node", 1, 1 << 14, &per_node, err))
+        topt_json_int(m, "mesh", "gpus_per_node", 1, 1 << 14, &per_node, err) ||
+        topt_json_int_or(m, "mesh", "stages", 1, TOPT_MAX_STAGES, &stages, err))
         return -1;
+    int of_nodes = (int)nodes, of_each = (int)per_node;
+    if (!topt_stage_grid((int)stages, &of_nodes, &of_each))
+        return topt_fail(err, TOPT_ERR_INVAL, "mesh.stages: %lld nodes of %lld are not cut into %lld",
+                         (long long)nodes, (long long)per_node, (long long)stages);
+    nodes = of_nodes;
+    per_node = of_each;
     /* A first axis with shares has as many parts, prime or not. */
     int by_parts =
         parts && parts <= TOPT_MAX_SHARES &&
@@ -542,7 +583,8 @@ static int read_model(const json_t *doc, struct topt_plan_doc *p, struct topt_er
 static int read_choices(const json_t *doc, struct topt_error *err)
 {
     static const char *const fields[] = {
-        "dp", "tp", "zero", "recompute", "micro_batch", "sequence_parallel", NULL};
+        "dp",          "tp",    "zero", "recompute", "micro_batch", "sequence_parallel", "pp",
+        "vp", "schedule", "layers", NULL};
     enum topt_block_choice choice;
     const char *blocks = topt_blocks_name(TOPT_BLOCKS_FREE);
     const json_t *uniform = json_object_get(doc, "uniform");

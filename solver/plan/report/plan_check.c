@@ -45,7 +45,7 @@ int topt_plan_check(const struct topt_costing *k, const struct topt_strategy *s,
     if (topt_cost_strategy(k, s, ret_cost, err) ||
         topt_lower(k->model, k->mesh, k->settings, s, k->router, &program, err))
         return topt_wrap(err, "check");
-    *ret_peak = program->peak_bytes;
+    *ret_peak = k->settings->stages > 1 ? ret_cost->memory_bytes : program->peak_bytes;
     topt_program_destroy(program);
     return hold(k, ret_cost, *ret_peak, memory_bytes, time_ns, err);
 }
@@ -94,6 +94,8 @@ static int check_one(struct checker *c, const struct topt_solution *s,
     if (topt_evaluate_strategy(c->evaluator, s->strategy, &ret->cost, &ret->peak_bytes,
                                err))
         return topt_wrap(err, "check");
+    if (c->k.settings->stages > 1) /* no rank runs the program of all layers */
+        ret->peak_bytes = ret->cost.memory_bytes;
     if (hold(&c->k, &ret->cost, ret->peak_bytes, s->memory_bytes, s->time_ns, err))
         return -1;
     if (c->checked)
@@ -143,6 +145,8 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_degree
 {
     for (struct checker *c = o->checkers; c; c = c->next)
         if (c->k.settings->micro_batches == v->micro_batches &&
+            c->k.settings->stages == v->stages &&
+            c->k.settings->stage_chunks == v->virtual_stages &&
             c->k.settings->by_schedule == v->by_schedule)
             return c;
     struct checker *c = calloc(1, sizeof *c);

@@ -140,13 +140,17 @@ static char *uniform_words(const struct topt_framework *f, const struct topt_deg
         topt_text_add(&t, "%s over %d GPUs", level, v->data);
     if (v->tensor > 1)
         topt_text_add(&t, "%stensor parallel over %d", t.len ? ", " : "", v->tensor);
+    if (v->stages > 1)
+        topt_text_add(&t, "%s%d pipeline stages", t.len ? ", " : "", v->stages);
+    if (v->virtual_stages > 1)
+        topt_text_add(&t, " of %d chunks", v->virtual_stages);
     if (!t.len)
         topt_text_add(&t, "one GPU");
     if (v->recompute)
         topt_text_add(&t, ", checkpointing");
     topt_text_add(&t, ", micro-batch %lld", (long long)micro_batch);
     if (v->micro_batches > 1)
-        topt_text_add(&t, ", %lld accumulation steps", (long long)v->micro_batches);
+        topt_text_add(&t, v->stages > 1 ? ", %lld micro-batches per step" : ", %lld accumulation steps", (long long)v->micro_batches);
     return t.s;
 }
 

@@ -68,6 +68,8 @@ static void read_numbers(const struct topt_query *w, struct topt_request *r)
     SAID(max_gpus, max_gpus);
     SAID(min_efficiency, min_efficiency);
     SAID(micro_batches, micro_batches);
+    SAID(pipeline, pipeline);
+    SAID(virtual_stages, virtual_stages);
     SAID(sequence_splits, sequence_splits);
     SAID(memory_bytes, memory_limit);
     SAID(epsilon, epsilon);

@@ -100,6 +100,15 @@ int topt_request_positions(const struct topt_request *r)
     return rules && rules->positions && r->sequence_parallel != TOPT_POSITIONS_OFF;
 }
 
+int topt_request_stages(const struct topt_request *r)
+{
+    const struct topt_framework *f = r->framework;
+    if (!f || !f->pipeline_orders || r->space != TOPT_SPACE_UNIFORM || r->unlike.parts ||
+        r->algorithm || r->pin || r->pipeline == 1 || !r->settings.by_unit)
+        return 0;
+    return r->pipeline || f->pipeline == TOPT_PIPELINE_SEARCHED;
+}
+
 /* Nowhere, inside a node, anywhere: from what the row or the request wants first to the most
  * that it takes. */
 int topt_request_tensor_at(const struct topt_request *r, int n)
@@ -268,6 +277,39 @@ static int check_tensor(const struct topt_request *r, struct topt_error *err)
     return rc;
 }
 
+/* ---- pipeline stages ---------------------------------------------------------------- */
+
+static int check_stages(const struct topt_request *r, struct topt_error *err)
+{
+    const struct topt_framework *f = r->framework;
+    int at, layers, asked = r->pipeline > 1 || r->virtual_stages > 1;
+    if (!asked)
+        return 0;
+    if (!f || !f->pipeline_orders || r->space != TOPT_SPACE_UNIFORM)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--pipeline: %s has no pipeline stages; take --framework megatron, "
+                         "torchtitan, deepspeed or pytorch",
+                         f ? f->name : "topt");
+    if (r->virtual_stages > 1 && !(f->pipeline_orders >> TOPT_ORDER_INTERLEAVED & 1))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--virtual-stages: %s has no interleaved schedule; leave it out",
+                         f->name);
+    layers = topt_stage_layers(r->model, &at);
+    if (layers < 0)
+        return topt_nomem(err, "the model's layers");
+    if (!layers && at >= 0)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "--pipeline: before '%.60s' more than one tensor goes on to later "
+                         "layers, so that no stage ends there; leave it out",
+                         r->model->op[at].name);
+    if (layers < r->pipeline)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "--pipeline %lld: the model has %d layer%s to cut between; ask for "
+                         "fewer stages",
+                         (long long)r->pipeline, layers, layers == 1 ? "" : "s");
+    return 0;
+}
+
 /* ---- the whole ------------------------------------------------------------------- */
 
 int topt_request_check(const struct topt_request *r, struct topt_error *err)
@@ -292,5 +334,5 @@ int topt_request_check(const struct topt_request *r, struct topt_error *err)
     if (r->mode == TOPT_MINI_TIME && r->gpus == 0)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "mini-time needs a number of GPUs (at least 1)");
-    return check_tensor(r, err) || check_pins(r, err) ? -1 : 0;
+    return check_tensor(r, err) || check_stages(r, err) || check_pins(r, err) ? -1 : 0;
 }

@@ -36,6 +36,10 @@ struct topt_framework {
     const char *
         tensor_needs; /* what a script must do to obey it; NULL: nothing, it is an option there */
     const struct topt_tensor_rules *rules; /* what a degree of it does; NULL: any split */
+    /* Pipeline stages: whether they are searched unasked, the schedules (bits of enum
+     * topt_order_row), levels of sharding beside them (bits), and whether each has as many layers. */
+    enum topt_pipeline_when { TOPT_PIPELINE_ASKED, TOPT_PIPELINE_SEARCHED } pipeline;
+    int pipeline_orders, pipeline_levels, even_stages;
     const char *lacks;           /* what it can do and is not searched; NULL: nothing */
     int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */
     enum topt_overlap overlap;

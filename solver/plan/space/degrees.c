@@ -28,6 +28,20 @@ void topt_degrees_by_operator(struct topt_degrees *d)
     d->level = 0;
 }
 
+int topt_stage_grid(int stages, int *nodes, int *per_node)
+{
+    int parts = *nodes % stages ? stages / *nodes : 1;
+    if (parts == 1 && *nodes % stages == 0) {
+        *nodes /= stages;
+        return 1;
+    }
+    if (stages % *nodes || *per_node % parts)
+        return 0;
+    *nodes = 1;
+    *per_node /= parts;
+    return 1;
+}
+
 int topt_degrees_data_axes(const struct topt_mesh *mesh, const struct topt_degrees *d)
 {
     int axes = 0;

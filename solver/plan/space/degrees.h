@@ -32,6 +32,10 @@ int topt_degrees_order(const struct topt_degrees *a, const struct topt_degrees *
 /* Turn the degrees into those of a strategy that chooses by operator. */
 void topt_degrees_by_operator(struct topt_degrees *d);
 
+/* Turn a grid into that of one of so many pipeline stages, which lie in whole nodes or share one equally:
+ * 0 where they can't. */
+int topt_stage_grid(int stages, int *nodes, int *per_node);
+
 /* The first axis of the mesh that is not one of its data axes, which come first. */
 int topt_degrees_data_axes(const struct topt_mesh *mesh, const struct topt_degrees *d);
 

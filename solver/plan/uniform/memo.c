@@ -25,6 +25,8 @@ static void entry_destroy(struct topt_memo_entry *v)
     points_fini(&v->below);
     points_fini(&v->lightest);
     points_fini(&v->frontier);
+    points_fini(&v->whole);
+    free(v->staged);
     free(v);
 }
 

@@ -48,6 +48,13 @@ struct topt_memo_entry {
     struct topt_memo_points below;   /* the frontier below that one */
     /* The strategy that needs least, and the whole frontier, whatever the device has. */
     struct topt_memo_points lightest, frontier;
+    struct topt_memo_points whole; /* the fastest, whatever the device has: for stages */
+    /* Costs of the fastest (0) and the lightest (1) as those of pipeline stages. */
+    int nstaged, staged_cap;
+    struct topt_memo_staged {
+        int stages, chunks, lightest;
+        int64_t memory_bytes, time_ns;
+    } * staged; /* owned */
 };
 
 struct topt_memo_grid {

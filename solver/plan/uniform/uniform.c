@@ -13,6 +13,7 @@
 #include "memo.h"
 #include "free.h"
 #include "request.h"
+#include "topt_array.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,12 +27,16 @@ struct fold {
     int64_t memory_limit, time_limit; /* tighter as better is found; 0: none */
     struct topt_solutions *ret;
     struct topt_error *err;
-    /* The choice of degrees that is looked at: */
+    /* The choice of degrees that is looked at, where its operators are priced (s, or the grid of one
+     * of its pipeline stages), and as what: */
     struct topt_degrees *degrees;
+    struct topt_grid_search *grid;
+    const struct topt_degrees *priced_as;
     struct topt_memo_entry *entry;
     struct topt_problem *problem; /* owned; NULL where nothing was missing yet */
     struct topt_evaluator *costs; /* owned; of strategies with so many micro-batches */
     int64_t micro_batches;
+    struct topt_settings staged; /* of these costs, where there are stages */
 };
 
 /* ---- what is missing --------------------------------------------------------------- */
@@ -42,7 +47,7 @@ static int make_problem(struct fold *f)
         return 0;
     topt_grid_tell_progress(f->s, f->degrees);
     f->memo->searches++;
-    return topt_grid_problem(f->s, f->degrees, &f->problem, f->err);
+    return topt_grid_problem(f->grid, f->priced_as, &f->problem, f->err);
 }
 
 static int price(struct fold *f)
@@ -95,6 +100,27 @@ static int put_cost(struct fold *f, const struct topt_strategy *s, int64_t *memo
     if (!k.settings->by_schedule)
         return 0;
     if (!(a = open_costs(f, &k)) || topt_evaluate_strategy(a, s, &cost, NULL, f->err))
+        return -1;
+    *memory = cost.memory_bytes;
+    *time = cost.time_ns;
+    return 0;
+}
+
+/* The cost of a strategy as one of pipeline stages, of a problem that is that of one stage's devices.
+ * Pieces cost the same for any number of stages, so that one evaluator serves for all. */
+static int put_staged(struct fold *f, const struct topt_strategy *s, int64_t *memory,
+                      int64_t *time)
+{
+    struct topt_costing k;
+    struct topt_strategy_cost cost;
+    if (topt_grid_costing(f->s, f->degrees, &k, f->err))
+        return -1;
+    int another = !f->costs || f->micro_batches != k.settings->micro_batches;
+    f->staged = *k.settings;
+    k.settings = &f->staged;
+    if (another && !open_costs(f, &k))
+        return -1;
+    if (topt_evaluate_strategy(f->costs, s, &cost, NULL, f->err))
         return -1;
     *memory = cost.memory_bytes;
     *time = cost.time_ns;
@@ -302,14 +328,133 @@ static int keep_best(struct fold *f)
     return 0;
 }
 
-static int look_at(struct fold *f, struct topt_degrees *d)
+/* ---- pipeline stages ----------------------------------------------------------------- */
+
+static struct topt_memo_staged *find_staged(struct fold *f, int lightest)
+{
+    struct topt_memo_entry *x = f->entry;
+    for (int i = 0; i < x->nstaged; i++) {
+        struct topt_memo_staged *at = &x->staged[i];
+        if (at->stages == f->degrees->stages && at->lightest == lightest &&
+            at->chunks == f->degrees->virtual_stages)
+            return at;
+    }
+    if (TOPT_ROOM(x->staged, x->nstaged, x->staged_cap, 8)) {
+        topt_nomem(f->err, "the search");
+        return NULL;
+    }
+    f->memo->bytes += sizeof *x->staged;
+    x->staged[x->nstaged] =
+        (struct topt_memo_staged){f->degrees->stages, f->degrees->virtual_stages, lightest, -1, -1};
+    return &x->staged[x->nstaged++];
+}
+
+/* Add a strategy of one stage's devices as one of all stages, where that is of interest: 1 where it
+ * is. */
+static int add_staged(struct fold *f, int lightest)
+{
+    struct topt_memo_points *of = lightest ? &f->entry->lightest : &f->entry->whole;
+    int rc = lightest ? find_lightest(f) : find(f, TOPT_GOAL_FASTEST, 0, of);
+    if (rc || !of->n)
+        return rc < 0 ? -1 : 0;
+    struct topt_memo_staged *known = find_staged(f, lightest);
+    if (!known || (known->time_ns < 0 && put_staged(f, of->at[0].strategy,
+                                                    &known->memory_bytes, &known->time_ns)))
+        return -1;
+    if (!matters(f, known->memory_bytes, known->time_ns))
+        return 0;
+    struct topt_memo_point p = of->at[0];
+    struct topt_memo *own = f->own;
+    p.memory_bytes = known->memory_bytes;
+    p.time_ns = known->time_ns;
+    f->own = f->memo; /* a point of stages is not one of the memo */
+    rc = add_point(f, &p);
+    f->own = own;
+    return rc ? -1 : 1;
+}
+
+/* No pipeline of equal stages is faster; one of unlike stages hardly. */
+static int64_t least_staged_ns(const struct fold *f)
+{
+    const struct topt_degrees *d = f->degrees;
+    double passes = (double)d->micro_batches * d->virtual_stages;
+    return (int64_t)(0.98 * (double)f->entry->least.time / d->stages *
+                     (1 + (d->stages - 1) / passes));
+}
+
+static int add_chunks(struct fold *f, const struct topt_degrees *of, int chunks)
+{
+    struct topt_degrees d = *of;
+    d.stages = f->grid->stages;
+    d.virtual_stages = chunks;
+    f->degrees = &d;
+    if (f->goal == TOPT_GOAL_FASTEST && beyond(least_staged_ns(f), f->time_limit))
+        return 0;
+    int rc = f->goal == TOPT_GOAL_LEAST ? add_staged(f, 1) : add_staged(f, 0);
+    if (!rc && f->goal != TOPT_GOAL_LEAST)
+        rc = add_staged(f, 1);
+    return rc < 0 || (rc && keep_best(f)) ? -1 : 0;
+}
+
+/* Look at a choice of degrees on the devices of one stage, with each number of chunks. */
+static int look_at_stage(struct fold *f, struct topt_degrees *d)
+{
+    const struct topt_planning *m = f->s->planning;
+    int levels = f->s->request->framework->pipeline_levels;
+    if (d->micro_batches < 2 || !(levels >> d->level & 1) ||
+        beyond(topt_grid_least_stage_bytes(f->grid, d), f->memory_limit))
+        return 0;
+    f->degrees = d;
+    f->priced_as = d;
+    f->entry = topt_memo_entry(f->memo, f->grid->mesh.nodes, f->grid->mesh.per_node, d);
+    if (!f->entry)
+        return topt_nomem(f->err, "the search");
+    int rc = !f->entry->priced && price(f);
+    for (int chunks = 1; !rc && f->entry->some; chunks++) {
+        int fits = topt_planning_chunks(m, f->grid->stages, chunks, d->micro_batches);
+        if (fits < 0)
+            break;
+        rc = fits && add_chunks(f, d, chunks);
+    }
+    topt_problem_destroy(f->problem);
+    f->problem = NULL;
+    return rc ? -1 : 0;
+}
+
+static int is_canceled(struct fold *f)
 {
     const atomic_bool *cancel = f->s->request->cancel;
-    if (cancel && atomic_load(cancel))
-        return topt_fail(f->err, TOPT_ERR_CANCELED, "the search was canceled");
+    return cancel && atomic_load(cancel)
+               ? topt_fail(f->err, TOPT_ERR_CANCELED, "the search was canceled")
+               : 0;
+}
+
+static int add_stages(struct fold *f)
+{
+    const struct topt_grid_search *s = f->s;
+    int rc = 0, most = topt_planning_most_stages(s->planning);
+    for (int stages = 2; stages <= most && stages <= s->mesh.devices && !rc; stages++) {
+        if (!topt_planning_stages(s->planning, stages) ||
+            (rc = topt_grid_stage(f->s, stages, &f->grid, f->err)) || !f->grid)
+            continue;
+        topt_evaluator_destroy(f->costs); /* of another mesh */
+        f->costs = NULL;
+        for (int i = 0; i < f->grid->ndegrees && !rc; i++)
+            rc = is_canceled(f) || look_at_stage(f, &f->grid->degrees[i]);
+    }
+    return rc ? -1 : 0;
+}
+
+/* ---- the whole ----------------------------------------------------------------------- */
+
+static int look_at(struct fold *f, struct topt_degrees *d)
+{
+    if (is_canceled(f))
+        return -1;
     if (beyond(topt_grid_least_bytes(f->s, d), f->memory_limit))
         return 0;
     f->degrees = d;
+    f->priced_as = d;
     f->entry = topt_memo_entry(f->memo, f->s->mesh.nodes, f->s->mesh.per_node, d);
     if (!f->entry)
         return topt_nomem(f->err, "the search");
@@ -349,6 +494,7 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
                        struct topt_error *err)
 {
     struct fold f = {.s = s,
+                     .grid = s,
                      .goal = goal,
                      .memory_limit = limit,
                      .time_limit = time_limit,
@@ -363,6 +509,8 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
         else
             rc = look_at(&f,
                          &s->degrees[goal == TOPT_GOAL_LEAST ? s->ndegrees - 1 - i : i]);
+    if (!rc && !ret->stopped)
+        rc = add_stages(&f);
     if (f.own && s->planning->memo) /* it is a search, though of no use to others */
         s->planning->memo->searches += f.own->searches;
     topt_evaluator_destroy(f.costs);

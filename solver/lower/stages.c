@@ -1,0 +1,455 @@
+/* stages.c - the cost of a step over pipeline stages.
+ *
+ * What a micro-batch takes on the mesh of one stage is known by piece.  Layers are cut into chunks; of
+ * each chunk the step's own schedule (topt_step.h) says how long a pass takes and what it holds, and
+ * the pipeline's (topt_pipeline.h) when passes happen.
+ *
+ *     pieces    | embedding | layer 0 | layer 1 | ...            | layer n | norm, head, loss |
+ *     chunks    |        chunk 0         |    chunk 1    | ...   |          the last          |
+ *
+ * The memory of a strategy is that of the stage which holds most: what stays of its chunks, and the most
+ * that its passes hold at one time. */
+#include "fragment.h"
+#include "strategy_total.h"
+#include "topt_minmax.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Samples cross stages; parameters that both ends share, and what every stage can load, do not. */
+static int is_of_samples(const struct topt_model *m, int tensor)
+{
+    const struct topt_op *o = &m->op[m->tensor[tensor].producer];
+    const struct topt_operand_spec *out = &o->spec->operand[o->output];
+    if (!o->ninputs)
+        return 0;
+    for (int i = 0; i < m->tensor[tensor].ndim; i++)
+        if (o->spec->dim[out->dim[i]].split == TOPT_SPLIT_BATCH)
+            return 1;
+    return 0;
+}
+
+static int begins_layer(const struct topt_model *m, int op)
+{
+    return m->unit[op] >= 0 && (op == 0 || m->unit[op - 1] != m->unit[op]);
+}
+
+/* By operator: how many tensors of samples, or (parameters) tensors of parameters, of earlier operators
+ * it and later ones read; and, of one, which.  NULL without memory. */
+struct crossing {
+    int samples, parameters, tensor;
+};
+
+static struct crossing *crossings(const struct topt_model *m)
+{
+    int *last = topt_model_last_uses(m);
+    struct crossing *c = calloc((size_t)m->nops + 1, sizeof *c);
+    for (int t = 0; last && c && t < m->ntensors; t++) {
+        int of_samples = is_of_samples(m, t);
+        int shared = !of_samples && m->tensor[t].needs_gradient;
+        for (int i = m->tensor[t].producer + 1; i <= last[t]; i++) {
+            c[i].samples += of_samples;
+            c[i].parameters += shared;
+            if (of_samples)
+                c[i].tensor = t;
+        }
+    }
+    free(last);
+    return c;
+}
+
+int topt_stage_layers(const struct topt_model *m, int *ret_op)
+{
+    struct crossing *c = crossings(m);
+    int n = 0;
+    *ret_op = -1;
+    if (!c)
+        return -1;
+    for (int i = 0; i < m->nops && *ret_op < 0; i++)
+        if (begins_layer(m, i)) {
+            if (n && c[i].samples != 1)
+                *ret_op = i;
+            n++;
+        }
+    free(c);
+    return *ret_op < 0 ? n : 0;
+}
+
+struct stages {
+    struct topt_totals *t;
+    const struct topt_strategy *strategy;
+    struct topt_error *err;
+    struct topt_order_shape shape;
+    int nlayers, nchunks, share; /* 'share': the first and the last stage have one table */
+    int *from, *op;              /* by layer: its first piece (and the end), its first operator */
+    int64_t *weight;             /* ... the time of its passes */
+    int cut[TOPT_MAX_CHUNKS + 1]; /* by chunk: its first layer */
+    struct topt_chunk *chunk;
+    struct topt_piece_time *time; /* of the pieces of a chunk, in one micro-batch */
+    struct topt_piece_bytes *bytes;
+    int64_t end_ns[TOPT_MAX_STAGES];
+    int64_t send_ns;
+    uint8_t send_links;
+    struct topt_stage_costs *ret;
+};
+
+/* ---- layers and chunks --------------------------------------------------------------- */
+
+static int64_t passes_ns(const struct topt_piece_time *p)
+{
+    const struct topt_part_time *f = &p->at[TOPT_DURING_FORWARD],
+                                *b = &p->at[TOPT_DURING_BACKWARD];
+    return f->compute_ns + f->waited_ns + b->compute_ns + b->waited_ns;
+}
+
+/* What stands before the first layer belongs to it, and what follows a layer to that one. */
+static int find_layers(struct stages *x)
+{
+    const struct topt_model *m = x->t->model;
+    struct crossing *c = crossings(m);
+    if (!c)
+        return topt_nomem(x->err, "pipeline stages");
+    for (int i = 0; i < m->nops; i++)
+        if (begins_layer(m, i)) {
+            x->op[x->nlayers] = i;
+            x->from[x->nlayers] = x->nlayers ? x->t->piece[i] : 0;
+            if (x->nlayers)
+                x->share |= c[i].parameters > 0;
+            x->nlayers++;
+        }
+    x->from[x->nlayers] = x->t->npieces;
+    for (int i = 0; i < x->nlayers; i++)
+        for (int p = x->from[i]; p < x->from[i + 1]; p++)
+            x->weight[i] += passes_ns(&x->t->spent[p]);
+    free(c);
+    return 0;
+}
+
+/* Can the layers be cut into chunks of no more than 'most', from the last one on?  'cut' has them. */
+static int cut_by(struct stages *x, int64_t most)
+{
+    int at = x->nlayers;
+    x->cut[x->nchunks] = at;
+    for (int c = x->nchunks - 1; c >= 0; c--) {
+        int64_t sum = 0;
+        int least = at - 1; /* each of the chunks before has a layer, too */
+        while (at > c && (at > least || sum + x->weight[at - 1] <= most))
+            sum += x->weight[--at];
+        if (sum > most)
+            return 0;
+        x->cut[c] = at;
+    }
+    return at == 0;
+}
+
+/* Chunks of equally many layers where that is about as good as any cut; else those whose slowest is
+ * fastest. */
+static void cut_layers(struct stages *x)
+{
+    int64_t high = 0, low = 0, even = 0;
+    int each = x->nlayers / x->nchunks;
+    for (int i = 0; i < x->nlayers; i++) {
+        low = topt_max(low, x->weight[i]);
+        high += x->weight[i];
+    }
+    while (low < high) {
+        int64_t mid = low + (high - low) / 2;
+        if (cut_by(x, mid))
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    for (int c = 0; c < x->nchunks && each * x->nchunks == x->nlayers; c++) {
+        int64_t sum = 0;
+        for (int i = c * each; i < (c + 1) * each; i++)
+            sum += x->weight[i];
+        even = topt_max(even, sum);
+    }
+    if (even && (x->t->settings->even_stages || even <= high + high / 100))
+        for (int c = 0; c <= x->nchunks; c++)
+            x->cut[c] = c * each;
+    else
+        (void)cut_by(x, high);
+}
+
+/* ---- passes -------------------------------------------------------------------------- */
+
+/* The time of some parts of a step (bits) of the pieces between two layers, in one micro-batch. */
+static int part_ns(struct stages *x, int first, int last, int parts, int64_t *ret)
+{
+    int n = 0;
+    for (int p = x->from[first]; p < x->from[last]; p++, n++) {
+        x->time[n] = x->t->spent[p];
+        for (int d = 0; d < TOPT_DURING_COUNT; d++) {
+            struct topt_part_time *t = &x->time[n].at[d];
+            int64_t rounds = d == TOPT_DURING_FORWARD || d == TOPT_DURING_BACKWARD
+                                 ? x->shape.micro_batches
+                                 : 1;
+            if (!(parts >> d & 1))
+                *t = (struct topt_part_time){0};
+            t->compute_ns /= rounds;
+            t->waited_ns /= rounds;
+            t->gather_ns /= rounds;
+            t->reduce_ns /= rounds;
+        }
+    }
+    struct topt_training_step step = {x->time, NULL, n, 1};
+    return topt_step_run(&x->t->schedule, &step, ret, NULL, x->err);
+}
+
+enum {
+    FORWARD = 1 << TOPT_DURING_FORWARD,
+    BACKWARD = 1 << TOPT_DURING_BACKWARD,
+    ENDS = 1 << TOPT_DURING_BEGIN | 1 << TOPT_DURING_END
+};
+
+/* Bytes of a pass: forward the most that its pieces hold beside what they keep, backward the most that
+ * the chunk's own step holds.  Parameters that are whole from forward to backward stay so. */
+static int find_bytes(struct stages *x, int first, int last, struct topt_chunk *c)
+{
+    int64_t held[TOPT_HELD_COUNT], grown = 0, most = 0, ns;
+    int n = 0;
+    for (int p = x->from[first]; p < x->from[last]; p++, n++) {
+        struct topt_piece_bytes *b = &x->bytes[n];
+        *b = x->t->bytes[p];
+        x->t->stays[p][TOPT_CLASS_BUFFERS] += b->whole;
+        b->whole = b->gradient = 0;
+        x->time[n] = (struct topt_piece_time){.unit = x->t->spent[p].unit};
+        grown += b->kept;
+        most = topt_max(most, grown + b->work[0] + b->waiting[0]);
+    }
+    struct topt_training_step step = {x->time, x->bytes, n, 1};
+    if (topt_step_run(&x->t->schedule, &step, &ns, held, x->err))
+        return -1;
+    c->kept = grown;
+    c->during[0][TOPT_HELD_WORK] = topt_max(most - grown, (int64_t)0);
+    memcpy(c->during[1], held, sizeof held);
+    c->during[1][TOPT_HELD_KEPT] -= grown;
+    return 0;
+}
+
+/* Is a chunk like the one before it, so that its passes are? */
+static int like_before(const struct stages *x, int c)
+{
+    if (!c || x->cut[c + 1] - x->cut[c] != x->cut[c] - x->cut[c - 1])
+        return 0;
+    int a = x->from[x->cut[c - 1]], b = x->from[x->cut[c]];
+    int n = x->from[x->cut[c + 1]] - b;
+    if (n != b - a)
+        return 0;
+    for (int i = 0; i < n; i++) {
+        struct topt_piece_bytes held = x->t->bytes[b + i];
+        held.layer = x->t->bytes[a + i].layer;
+        if (memcmp(x->t->spent[a + i].at, x->t->spent[b + i].at,
+                   sizeof x->t->spent[a].at) ||
+            memcmp(&held, &x->t->bytes[a + i], sizeof held))
+            return 0;
+    }
+    return 1;
+}
+
+static int find_chunks(struct stages *x)
+{
+    for (int c = 0; c < x->nchunks; c++) {
+        struct topt_chunk *chunk = &x->chunk[c];
+        if (like_before(x, c)) {
+            *chunk = chunk[-1];
+            for (int p = x->from[x->cut[c]]; p < x->from[x->cut[c + 1]]; p++)
+                x->t->stays[p][TOPT_CLASS_BUFFERS] += x->t->bytes[p].whole;
+            continue;
+        }
+        if (part_ns(x, x->cut[c], x->cut[c + 1], FORWARD, &chunk->ns[0]) ||
+            part_ns(x, x->cut[c], x->cut[c + 1], BACKWARD, &chunk->ns[1]) ||
+            find_bytes(x, x->cut[c], x->cut[c + 1], chunk))
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- between stages ------------------------------------------------------------------ */
+
+/* What one device of a stage gives to one of the next. */
+static int64_t sent_bytes(const struct stages *x)
+{
+    const struct topt_model *m = x->t->model;
+    int64_t most = 0;
+    struct crossing *all = crossings(m);
+    for (int c = 1; all && c < x->nchunks; c++) {
+        int t = all[x->op[x->cut[c]]].tensor, op = m->tensor[t].producer;
+        struct topt_shape shape = topt_tensor_shape(&m->tensor[t]);
+        struct topt_layout l =
+            m->tensor[t].nconsumers > 1
+                ? topt_hub_layout(&x->strategy->hub[t], x->t->mesh)
+                : topt_value_layout(&m->op[op], m->op[op].output,
+                                    &x->strategy->config[op], x->t->mesh);
+        most = topt_max(most, topt_block_bytes(x->t->mesh, x->t->settings, &shape, &l,
+                                               TOPT_ELEM_REAL));
+    }
+    free(all);
+    return most;
+}
+
+/* Stages that share a node talk inside of it, where all do; else devices of a node share its way out. */
+static struct topt_group between(const struct stages *x, uint8_t *ret_links)
+{
+    const struct topt_mesh *mesh = x->t->mesh;
+    int inside = mesh->nodes == 1 &&
+                 mesh->per_node * x->shape.stages <= topt_hw_gpus_per_node(x->t->hw);
+    *ret_links = (uint8_t)(1 << (inside ? TOPT_LINK_NODE : TOPT_LINK_NETWORK));
+    return inside ? (struct topt_group){1, 2, mesh->per_node}
+                  : (struct topt_group){2, 1, mesh->per_node};
+}
+
+/* The time after a stage's last pass; tables that both ends share have their gradients added up. */
+static int find_ends(struct stages *x)
+{
+    struct topt_group pair = between(x, &x->send_links);
+    x->send_ns = topt_hw_collective_ns(x->t->hw, TOPT_PERMUTE, pair, sent_bytes(x));
+    for (int s = 0; s < x->shape.stages; s++)
+        for (int c = s; c < x->nchunks; c += x->shape.stages) {
+            int64_t with, without;
+            if (part_ns(x, x->cut[c], x->cut[c + 1], BACKWARD | ENDS, &with) ||
+                part_ns(x, x->cut[c], x->cut[c + 1], BACKWARD, &without))
+                return -1;
+            x->end_ns[s] += with - without;
+        }
+    if (x->share) {
+        int64_t bytes = x->t->stays[0][TOPT_CLASS_GRAD];
+        int64_t ns = topt_hw_collective_ns(x->t->hw, TOPT_ALL_REDUCE, pair, bytes);
+        x->end_ns[0] += ns;
+        x->end_ns[x->shape.stages - 1] += ns;
+    }
+    return 0;
+}
+
+/* ---- the whole ----------------------------------------------------------------------- */
+
+static void add_stays(const struct stages *x, int stage, int64_t ret[TOPT_CLASS_COUNT])
+{
+    for (int c = stage; c < x->nchunks; c += x->shape.stages)
+        for (int p = x->from[x->cut[c]]; p < x->from[x->cut[c + 1]]; p++)
+            for (int i = 0; i < TOPT_CLASS_COUNT; i++)
+                ret[i] += x->t->stays[p][i];
+    for (int i = 0; x->share && stage == x->shape.stages - 1 && i < TOPT_CLASS_COUNT; i++)
+        ret[i] += x->t->stays[0][i];
+}
+
+/* The bytes of the stage that holds most are the strategy's. */
+static void put_bytes(struct stages *x, const struct topt_pipeline_held *held,
+                      struct topt_strategy_cost *cost)
+{
+    cost->memory_bytes = -1;
+    for (int s = 0; s < x->shape.stages; s++) {
+        int64_t stays[TOPT_CLASS_COUNT] = {0};
+        add_stays(x, s, stays);
+        for (int i = 0; i < TOPT_CLASS_COUNT; i++)
+            x->ret->bytes[s] += stays[i];
+        for (int i = 0; i < TOPT_HELD_COUNT; i++)
+            x->ret->bytes[s] += held[s].bytes[i];
+        if (x->ret->bytes[s] <= cost->memory_bytes)
+            continue;
+        cost->memory_bytes = x->ret->bytes[s];
+        memcpy(cost->sum.class_bytes, stays, sizeof stays);
+        cost->sum.class_bytes[TOPT_CLASS_KEPT] += held[s].bytes[TOPT_HELD_KEPT];
+        cost->sum.class_bytes[TOPT_CLASS_GRAD] += held[s].bytes[TOPT_HELD_GRADIENT];
+        cost->sum.class_bytes[TOPT_CLASS_BUFFERS] += held[s].bytes[TOPT_HELD_BUFFERS];
+        cost->recomputed_bytes = held[s].bytes[TOPT_HELD_RECOMPUTED];
+        cost->transient_cap = held[s].bytes[TOPT_HELD_WORK];
+        cost->crossing_cap = held[s].bytes[TOPT_HELD_WAITING];
+    }
+    cost->crossing = 1;
+    cost->sum.transient_bytes = 0;
+}
+
+/* Sums over all layers become means of stages; what they rest on is so of the whole time. */
+static void put_time(struct stages *x, int64_t ns, struct topt_strategy_cost *cost)
+{
+    struct topt_fragment_cost *sum = &cost->sum;
+    int64_t all = 0, left = ns;
+    int last = 0;
+    sum->compute_ns /= x->shape.stages;
+    sum->network_ns = topt_min(sum->network_ns / x->shape.stages, ns - sum->compute_ns);
+    x->ret->idle_ns = ns - sum->compute_ns - sum->network_ns;
+    cost->time_ns = ns;
+    for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
+        all += sum->basis_ns[b];
+        last = sum->basis_ns[b] ? b : last;
+    }
+    for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
+        sum->basis_ns[b] =
+            (int64_t)((double)ns * (double)sum->basis_ns[b] / (double)topt_max(all, (int64_t)1));
+        left -= sum->basis_ns[b];
+    }
+    sum->basis_ns[last] += left;
+    for (int c = 0; c < x->nchunks; c++)
+        x->ret->busy_ns[c % x->shape.stages] +=
+            x->shape.micro_batches * (x->chunk[c].ns[0] + x->chunk[c].ns[1]);
+    for (int s = 0; s < x->shape.stages; s++)
+        x->ret->busy_ns[s] += x->end_ns[s];
+}
+
+static int run(struct stages *x, struct topt_strategy_cost *cost)
+{
+    struct topt_pipeline_held held[TOPT_MAX_STAGES];
+    struct topt_pipeline p = {.order = x->t->settings->order,
+                              .shape = x->shape,
+                              .chunk = x->chunk,
+                              .end_ns = x->end_ns,
+                              .send_ns = x->send_ns,
+                              .send_links = x->send_links};
+    int64_t ns;
+    int rc = topt_pipeline_run(&x->t->schedule, &p, &ns, held, x->err);
+    if (rc)
+        return -1;
+    x->ret->stages = x->shape.stages;
+    x->ret->chunks = x->nchunks;
+    x->ret->send_ns = x->send_ns;
+    for (int c = 0; c < x->nchunks; c++)
+        x->ret->layers[c] = (int16_t)(x->cut[c + 1] - x->cut[c]);
+    put_bytes(x, held, cost);
+    put_time(x, ns, cost);
+    return 0;
+}
+
+static int find_all(struct stages *x, struct topt_strategy_cost *cost)
+{
+    if (find_layers(x))
+        return -1;
+    if (x->nlayers < x->nchunks)
+        return topt_fail(x->err, TOPT_ERR_INVAL,
+                         "%d layers are not enough for %d stages of %d chunks", x->nlayers,
+                         x->shape.stages, x->shape.chunks);
+    cut_layers(x);
+    return find_chunks(x) || find_ends(x) || run(x, cost) ? -1 : 0;
+}
+
+int topt_stages_cost(struct topt_totals *t, const struct topt_strategy *s,
+                     struct topt_strategy_cost *cost, struct topt_error *err)
+{
+    const struct topt_settings *o = t->settings;
+    size_t layers = (size_t)t->model->nops + 1, pieces = (size_t)t->npieces + 1;
+    struct stages x = {.t = t,
+                       .strategy = s,
+                       .err = err,
+                       .shape = {(int)o->stages, (int)o->stage_chunks, o->micro_batches},
+                       .nchunks = (int)(o->stages * o->stage_chunks),
+                       .ret = &cost->stage};
+    if (o->stages > TOPT_MAX_STAGES || o->stage_chunks > TOPT_MAX_CHUNKS / o->stages)
+        return topt_fail(err, TOPT_ERR_LIMIT, "at most %d stages and %d chunks are costed",
+                         TOPT_MAX_STAGES, TOPT_MAX_CHUNKS);
+    x.from = calloc(2 * layers, sizeof *x.from);
+    x.weight = calloc(layers, sizeof *x.weight);
+    x.chunk = calloc((size_t)x.nchunks, sizeof *x.chunk);
+    x.time = calloc(pieces, sizeof *x.time);
+    x.bytes = calloc(pieces, sizeof *x.bytes);
+    x.op = x.from ? x.from + layers : NULL;
+    int rc = x.from && x.weight && x.chunk && x.time && x.bytes
+                 ? find_all(&x, cost)
+                 : topt_nomem(err, "pipeline stages");
+    free(x.from);
+    free(x.weight);
+    free(x.chunk);
+    free(x.time);
+    free(x.bytes);
+    return rc;
+}
