@@ -218,6 +218,14 @@ const char *topt_job_precision(enum job_precision p)
     return names[p];
 }
 
+int topt_job_even_stages(const struct job *j)
+{
+    for (size_t i = 1; i < json_array_size(j->layers); i++)
+        if (!json_equal(json_array_get(j->layers, i), json_array_get(j->layers, 0)))
+            return 0;
+    return 1;
+}
+
 static int read_mesh(const json_t *plan, struct job *j, struct topt_error *err)
 {
     const json_t *mesh = json_object_get(plan, "mesh");
@@ -238,11 +246,20 @@ static int read_uniform(const json_t *plan, struct job *j, struct topt_error *er
         topt_json_int(u, "uniform", "zero", 0, 3, &j->zero, err) ||
         topt_json_int(u, "uniform", "micro_batch", 1, MAX_SIZE, &j->micro, err) ||
         topt_json_bool_or(u, "uniform", "recompute", &j->recompute, err) ||
-        topt_json_bool_or(u, "uniform", "sequence_parallel", &j->sequence_parallel, err))
+        topt_json_bool_or(u, "uniform", "sequence_parallel", &j->sequence_parallel,
+                          err) ||
+        topt_json_int_or(u, "uniform", "pp", 1, MAX_RANKS, &j->pp, err) ||
+        topt_json_int_or(u, "uniform", "vp", 1, MAX_RANKS, &j->vp, err))
         return -1;
-    if (j->dp * j->tp != j->gpus)
-        return topt_fail(err, TOPT_ERR_INVAL, "uniform: %lld x %lld ranks are not %lld",
-                         (long long)j->dp, (long long)j->tp, (long long)j->gpus);
+    if (j->dp * j->tp * j->pp != j->gpus)
+        return topt_fail(
+            err, TOPT_ERR_INVAL, "uniform: %lld x %lld x %lld ranks are not %lld",
+            (long long)j->dp, (long long)j->tp, (long long)j->pp, (long long)j->gpus);
+    j->layers = json_object_get(u, "layers");
+    if (j->pp > 1 && json_array_size(j->layers) != (size_t)(j->pp * j->vp))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "uniform.layers: not the layers of %lld stages of %lld chunks",
+                         (long long)j->pp, (long long)j->vp);
     if (j->batch % (j->dp * j->micro) || j->batch / (j->dp * j->micro) != j->steps)
         return topt_job_refuse(j, "pytorch", err,
                                "batch %lld is not %lld ranks x micro-batch %lld x %lld",
@@ -294,6 +311,8 @@ int topt_job_read(const json_t *plan, struct job *ret, struct topt_error *err)
                     .id = "",
                     .hw = "HW",
                     .steps = 1,
+                    .pp = 1,
+                    .vp = 1,
                     .train = "all"};
     const json_t *settings = json_object_get(plan, "settings");
     const json_t *model = json_object_get(plan, "model"), *ops;

@@ -26,10 +26,11 @@ struct job {
     const json_t *plan;
     const char *id, *framework, *optimizer, *name, *hw, *mode;
     enum job_precision precision;
-    int64_t nodes, per_node, gpus, dp, tp, zero, micro, steps, batch, seq;
+    int64_t nodes, per_node, gpus, dp, tp, pp, vp, zero, micro, steps, batch, seq;
     /* 'dp' and what follows from it are 0 of a plan that splits operators each in its own way. */
     int recompute, overlap; /* hides reductions behind computation */
     int sequence_parallel;  /* beside tensor parallelism */
+    const json_t *layers;   /* of each chunk of pipeline stages, in the model's order; NULL: none */
     const char *train;      /* as topt_model_train() was told; "all" */
     int64_t trained;        /* parameters, of a plan that does not train all */
     struct job_model model;
@@ -48,6 +49,9 @@ int topt_job_trains_all(const struct job *j, const char *framework,
  * 'replicate': key-value heads may be fewer than it, if they divide it. */
 int topt_job_splits(const struct job *j, const char *framework, int replicate,
                     struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Has each of the pipeline's chunks as many layers as the others? */
+int topt_job_even_stages(const struct job *j);
 
 const char *topt_job_precision(enum job_precision p);
 

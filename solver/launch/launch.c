@@ -19,44 +19,48 @@ static const struct target {
     const char *name, *framework;
     int (*write)(const struct job *j, struct sheet *s, struct topt_error *err);
     struct topt_launch_pin pin;
+    int stages; /* it is told of pipeline stages by options; else the script has them written out */
 } targets[] = {
-    {"torchrun",
-     "pytorch",
-     topt_launch_torchrun,
-     {"pytorch/pytorch", "v2.14.1", "2026-10-20",
-      "tested on CPU with a small GPT on 2026-11-22, not on GPUs"}},
-    {"accelerate",
-     "pytorch",
-     topt_launch_accelerate,
-     {"huggingface/accelerate", "16cb6eb80dd9aa8b4df1a63ef57863e455d53b83", "2026-07-24",
-      "parsed by the launcher of 1.14.0 on 2026-11-22, not run"}},
-    {"deepspeed",
-     "deepspeed",
-     topt_launch_deepspeed,
-     {"deepspeedai/DeepSpeed", "edaa7221267243c7be7fb49c5d5f5c4fb97b4641", "2026-08-22",
-      "not run"}},
-    {"megatron",
-     "megatron",
-     topt_launch_megatron,
-     {"NVIDIA/Megatron-LM", "d98e8a64ddf34856e74b24714e3bedb2f5a39553", "2026-08-22",
-      "not run"}},
-    {"torchtitan",
-     "torchtitan",
-     topt_launch_torchtitan,
-     {"pytorch/torchtitan", "b5bcd76c66d0acb1a08b176d9639425bc55e0b2a", "2026-08-21",
-      "not run"}},
-    {"hf",
-     "pytorch",
-     topt_launch_hf,
-     {"huggingface/transformers", "v5.12.1", "2026-08-01",
-      "DDP tested on CPU with a small Llama and FSDP's arguments parsed on 2026-11-23, "
-      "not on GPUs"}},
-    {"torchtune",
-     "pytorch",
-     topt_launch_torchtune,
-     {"pytorch/torchtune", "bd2a0fc7c31430972728494fa01aaeeb0ebf1ba1", "2026-04-23",
-      "not run"}},
-    {"topt", "topt", topt_launch_topt, {0}},
+    {.name = "torchrun",
+     .framework = "pytorch",
+     .write = topt_launch_torchrun,
+     .pin = {"pytorch/pytorch", "v2.14.1", "2026-10-20",
+             "tested on CPU with a small GPT on 2026-11-22, not on GPUs"}},
+    {.name = "accelerate",
+     .framework = "pytorch",
+     .write = topt_launch_accelerate,
+     .pin = {"huggingface/accelerate", "16cb6eb80dd9aa8b4df1a63ef57863e455d53b83",
+             "2026-07-24", "parsed by the launcher of 1.14.0 on 2026-11-22, not run"}},
+    {.name = "deepspeed",
+     .framework = "deepspeed",
+     .write = topt_launch_deepspeed,
+     .pin = {"deepspeedai/DeepSpeed", "edaa7221267243c7be7fb49c5d5f5c4fb97b4641",
+             "2026-08-22", "not run"}},
+    {.name = "megatron",
+     .framework = "megatron",
+     .write = topt_launch_megatron,
+     .pin = {"NVIDIA/Megatron-LM", "d98e8a64ddf34856e74b24714e3bedb2f5a39553",
+             "2026-08-22", "not run"},
+     .stages = 1},
+    {.name = "torchtitan",
+     .framework = "torchtitan",
+     .write = topt_launch_torchtitan,
+     .pin = {"pytorch/torchtitan", "b5bcd76c66d0acb1a08b176d9639425bc55e0b2a",
+             "2026-08-21", "not run"},
+     .stages = 1},
+    {.name = "hf",
+     .framework = "pytorch",
+     .write = topt_launch_hf,
+     .pin = {"huggingface/transformers", "v5.12.1", "2026-08-01",
+             "DDP tested on CPU with a small Llama and FSDP's arguments parsed on "
+             "2026-11-23, "
+             "not on GPUs"}},
+    {.name = "torchtune",
+     .framework = "pytorch",
+     .write = topt_launch_torchtune,
+     .pin = {"pytorch/torchtune", "bd2a0fc7c31430972728494fa01aaeeb0ebf1ba1",
+             "2026-04-23", "not run"}},
+    {.name = "topt", "topt", topt_launch_topt, {0}},
 };
 enum { NTARGETS = sizeof targets / sizeof *targets };
 
@@ -256,6 +260,12 @@ static int check(const struct job *j, const struct target *t, struct sheet *s,
                                j->framework);
     if (!j->dp && strcmp(t->name, "topt"))
         return refuse_own(j, err);
+    if (j->pp > 1 && !t->stages)
+        return topt_job_refuse(
+            j, "megatron", err,
+            "for %.20s pipeline stages have to be written into the training "
+            "script; this plan has %lld",
+            t->name, (long long)j->pp);
     if (j->precision == JOB_F64 && strcmp(t->name, "topt"))
         return topt_job_refuse(j, t->framework, err, "%s does not train in f64", t->name);
     return 0;

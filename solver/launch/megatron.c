@@ -18,10 +18,31 @@ static void number(struct topt_text *t, const char *name, int64_t value)
     topt_text_add(t, " \\\n    %s %lld", name, (long long)value);
 }
 
+/* Chunks of layers: E the embedding, t a layer, L the loss, | between chunks. */
+static void write_layout(const struct job *j, struct topt_text *t)
+{
+    topt_text_add(t, " \\\n    --pipeline-model-parallel-layout 'E");
+    for (size_t i = 0; i < json_array_size(j->layers); i++) {
+        topt_text_add(t, "%s", i ? "|" : "");
+        for (json_int_t n = json_integer_value(json_array_get(j->layers, i)); n > 0; n--)
+            topt_text_add(t, "t");
+    }
+    topt_text_add(t, "L'");
+}
+
+static void write_stages(const struct job *j, struct topt_text *t)
+{
+    number(t, "--pipeline-model-parallel-size", j->pp);
+    if (j->pp > 1 && !topt_job_even_stages(j))
+        write_layout(j, t);
+    else if (j->vp > 1)
+        number(t, "--num-virtual-stages-per-pipeline-rank", j->vp);
+}
+
 static void write_parallel(const struct job *j, struct topt_text *t)
 {
     number(t, "--tensor-model-parallel-size", j->tp);
-    number(t, "--pipeline-model-parallel-size", 1);
+    write_stages(j, t);
     flag(t, j->tp > 1 && (j->sequence_parallel || j->model.experts),
          "--sequence-parallel");
     number(t, "--micro-batch-size", j->micro);

@@ -106,6 +106,28 @@ static void set_word(struct topt_text *t, const char *key, const char *value)
     topt_text_add(t, "    config.%s = \"%s\"\n", key, value);
 }
 
+/* The modules of each chunk of layers, in the model's order. */
+static void write_stages(const struct job *j, struct topt_text *t)
+{
+    int64_t layer = 0, n = (int64_t)json_array_size(j->layers);
+    set_number(t, "parallelism.pipeline_parallel_degree", j->pp);
+    if (j->pp == 1)
+        return;
+    set_word(t, "parallelism.pipeline_parallel_schedule",
+             j->vp > 1 ? "Interleaved1F1B" : "1F1B");
+    set_number(t, "parallelism.num_pp_microbatches", j->steps);
+    topt_text_add(t, "    config.parallelism.module_fqns_per_model_part = [\n");
+    for (int64_t i = 0; i < n; i++) {
+        json_int_t layers = json_integer_value(json_array_get(j->layers, (size_t)i));
+        topt_text_add(t, "        [%s", i ? "" : "\"tok_embeddings\", ");
+        topt_text_add(t, "*(f\"layers.{i}\" for i in range(%lld, %lld))",
+                      (long long)layer, (long long)(layer + layers));
+        topt_text_add(t, "%s],\n", i == n - 1 ? ", \"norm\", \"output\"" : "");
+        layer += layers;
+    }
+    topt_text_add(t, "    ]\n");
+}
+
 static void write_parallel(const struct job *j, struct topt_text *t)
 {
     int sharded = j->zero >= 2;
@@ -117,7 +139,7 @@ static void write_parallel(const struct job *j, struct topt_text *t)
     if (j->tp > 1)
         topt_text_add(t, "    config.parallelism.enable_sequence_parallel = %s\n",
                       j->sequence_parallel ? "True" : "False");
-    set_number(t, "parallelism.pipeline_parallel_degree", 1);
+    write_stages(j, t);
     set_number(t, "parallelism.context_parallel_degree", 1);
     set_number(t, "parallelism.expert_parallel_degree", 1);
 }

@@ -635,6 +635,19 @@ struct topt_evaluator *topt_evaluator_create(const struct topt_costing *k, int p
     return a;
 }
 
+int topt_evaluate_stages(struct topt_evaluator *a, const struct topt_strategy *s,
+                         struct topt_strategy_cost *ret_cost, struct topt_error *err)
+{
+    a->err = err;
+    return topt_stages_cost(&a->totals, s, ret_cost, err);
+}
+
+void topt_evaluator_limit(struct topt_evaluator *a, int64_t memory, int64_t time)
+{
+    a->totals.memory_limit = memory;
+    a->totals.time_limit = time;
+}
+
 void topt_evaluator_destroy(struct topt_evaluator *a)
 {
     if (!a)

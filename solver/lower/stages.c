@@ -75,14 +75,35 @@ int topt_stage_layers(const struct topt_model *m, int *ret_op)
     return *ret_op < 0 ? n : 0;
 }
 
+/* What stands before the first layer belongs to it, and what follows a layer to that one. */
+int topt_layers_init(struct topt_totals *t, struct topt_error *err)
+{
+    const struct topt_model *m = t->model;
+    struct crossing *c = crossings(m);
+    t->layer = calloc((size_t)m->nops + 1, sizeof *t->layer);
+    if (!c || !t->layer) {
+        free(c);
+        return topt_nomem(err, "pipeline stages");
+    }
+    for (int i = 0; i < m->nops; i++)
+        if (begins_layer(m, i)) {
+            t->shared |= t->nlayers && c[i].parameters;
+            t->layer[t->nlayers] =
+                (struct topt_layer_cut){t->nlayers ? t->piece[i] : 0, i, c[i].tensor};
+            t->nlayers++;
+        }
+    t->layer[t->nlayers].piece = t->npieces;
+    free(c);
+    return 0;
+}
+
 struct stages {
     struct topt_totals *t;
     const struct topt_strategy *strategy;
     struct topt_error *err;
     struct topt_order_shape shape;
-    int nlayers, nchunks, share; /* 'share': the first and the last stage have one table */
-    int *from, *op;              /* by layer: its first piece (and the end), its first operator */
-    int64_t *weight;             /* ... the time of its passes */
+    int nlayers, nchunks;
+    int64_t *weight;              /* by layer: the time of its passes */
     int cut[TOPT_MAX_CHUNKS + 1]; /* by chunk: its first layer */
     struct topt_chunk *chunk;
     struct topt_piece_time *time; /* of the pieces of a chunk, in one micro-batch */
@@ -93,6 +114,12 @@ struct stages {
     struct topt_stage_costs *ret;
 };
 
+/* The first piece of a layer. */
+static int from(const struct stages *x, int layer)
+{
+    return x->t->layer[layer].piece;
+}
+
 /* ---- layers and chunks --------------------------------------------------------------- */
 
 static int64_t passes_ns(const struct topt_piece_time *p)
@@ -100,29 +127,6 @@ static int64_t passes_ns(const struct topt_piece_time *p)
     const struct topt_part_time *f = &p->at[TOPT_DURING_FORWARD],
                                 *b = &p->at[TOPT_DURING_BACKWARD];
     return f->compute_ns + f->waited_ns + b->compute_ns + b->waited_ns;
-}
-
-/* What stands before the first layer belongs to it, and what follows a layer to that one. */
-static int find_layers(struct stages *x)
-{
-    const struct topt_model *m = x->t->model;
-    struct crossing *c = crossings(m);
-    if (!c)
-        return topt_nomem(x->err, "pipeline stages");
-    for (int i = 0; i < m->nops; i++)
-        if (begins_layer(m, i)) {
-            x->op[x->nlayers] = i;
-            x->from[x->nlayers] = x->nlayers ? x->t->piece[i] : 0;
-            if (x->nlayers)
-                x->share |= c[i].parameters > 0;
-            x->nlayers++;
-        }
-    x->from[x->nlayers] = x->t->npieces;
-    for (int i = 0; i < x->nlayers; i++)
-        for (int p = x->from[i]; p < x->from[i + 1]; p++)
-            x->weight[i] += passes_ns(&x->t->spent[p]);
-    free(c);
-    return 0;
 }
 
 /* Can the layers be cut into chunks of no more than 'most', from the last one on?  'cut' has them. */
@@ -177,8 +181,9 @@ static void cut_layers(struct stages *x)
 /* The time of some parts of a step (bits) of the pieces between two layers, in one micro-batch. */
 static int part_ns(struct stages *x, int first, int last, int parts, int64_t *ret)
 {
+    int64_t sum = 0, aside = 0;
     int n = 0;
-    for (int p = x->from[first]; p < x->from[last]; p++, n++) {
+    for (int p = from(x, first); p < from(x, last); p++, n++) {
         x->time[n] = x->t->spent[p];
         for (int d = 0; d < TOPT_DURING_COUNT; d++) {
             struct topt_part_time *t = &x->time[n].at[d];
@@ -191,8 +196,13 @@ static int part_ns(struct stages *x, int first, int last, int parts, int64_t *re
             t->waited_ns /= rounds;
             t->gather_ns /= rounds;
             t->reduce_ns /= rounds;
+            sum += t->compute_ns + t->waited_ns;
+            aside += t->gather_ns + t->reduce_ns;
         }
     }
+    *ret = sum;
+    if (!aside) /* one task after the other */
+        return 0;
     struct topt_training_step step = {x->time, NULL, n, 1};
     return topt_step_run(&x->t->schedule, &step, ret, NULL, x->err);
 }
@@ -209,10 +219,9 @@ static int find_bytes(struct stages *x, int first, int last, struct topt_chunk *
 {
     int64_t held[TOPT_HELD_COUNT], grown = 0, most = 0, ns;
     int n = 0;
-    for (int p = x->from[first]; p < x->from[last]; p++, n++) {
+    for (int p = from(x, first); p < from(x, last); p++, n++) {
         struct topt_piece_bytes *b = &x->bytes[n];
         *b = x->t->bytes[p];
-        x->t->stays[p][TOPT_CLASS_BUFFERS] += b->whole;
         b->whole = b->gradient = 0;
         x->time[n] = (struct topt_piece_time){.unit = x->t->spent[p].unit};
         grown += b->kept;
@@ -233,8 +242,8 @@ static int like_before(const struct stages *x, int c)
 {
     if (!c || x->cut[c + 1] - x->cut[c] != x->cut[c] - x->cut[c - 1])
         return 0;
-    int a = x->from[x->cut[c - 1]], b = x->from[x->cut[c]];
-    int n = x->from[x->cut[c + 1]] - b;
+    int a = from(x, x->cut[c - 1]), b = from(x, x->cut[c]);
+    int n = from(x, x->cut[c + 1]) - b;
     if (n != b - a)
         return 0;
     for (int i = 0; i < n; i++) {
@@ -254,8 +263,6 @@ static int find_chunks(struct stages *x)
         struct topt_chunk *chunk = &x->chunk[c];
         if (like_before(x, c)) {
             *chunk = chunk[-1];
-            for (int p = x->from[x->cut[c]]; p < x->from[x->cut[c + 1]]; p++)
-                x->t->stays[p][TOPT_CLASS_BUFFERS] += x->t->bytes[p].whole;
             continue;
         }
         if (part_ns(x, x->cut[c], x->cut[c + 1], FORWARD, &chunk->ns[0]) ||
@@ -273,9 +280,8 @@ static int64_t sent_bytes(const struct stages *x)
 {
     const struct topt_model *m = x->t->model;
     int64_t most = 0;
-    struct crossing *all = crossings(m);
-    for (int c = 1; all && c < x->nchunks; c++) {
-        int t = all[x->op[x->cut[c]]].tensor, op = m->tensor[t].producer;
+    for (int c = 1; c < x->nchunks; c++) {
+        int t = x->t->layer[x->cut[c]].tensor, op = m->tensor[t].producer;
         struct topt_shape shape = topt_tensor_shape(&m->tensor[t]);
         struct topt_layout l =
             m->tensor[t].nconsumers > 1
@@ -285,7 +291,6 @@ static int64_t sent_bytes(const struct stages *x)
         most = topt_max(most, topt_block_bytes(x->t->mesh, x->t->settings, &shape, &l,
                                                TOPT_ELEM_REAL));
     }
-    free(all);
     return most;
 }
 
@@ -305,15 +310,17 @@ static int find_ends(struct stages *x)
 {
     struct topt_group pair = between(x, &x->send_links);
     x->send_ns = topt_hw_collective_ns(x->t->hw, TOPT_PERMUTE, pair, sent_bytes(x));
-    for (int s = 0; s < x->shape.stages; s++)
-        for (int c = s; c < x->nchunks; c += x->shape.stages) {
-            int64_t with, without;
-            if (part_ns(x, x->cut[c], x->cut[c + 1], BACKWARD | ENDS, &with) ||
-                part_ns(x, x->cut[c], x->cut[c + 1], BACKWARD, &without))
+    int64_t more = 0;
+    for (int c = 0; c < x->nchunks; c++) {
+        int64_t with, without = x->chunk[c].ns[1];
+        if (!like_before(x, c)) {
+            if (part_ns(x, x->cut[c], x->cut[c + 1], BACKWARD | ENDS, &with))
                 return -1;
-            x->end_ns[s] += with - without;
+            more = topt_max(with - without, (int64_t)0);
         }
-    if (x->share) {
+        x->end_ns[c % x->shape.stages] += more;
+    }
+    if (x->t->shared) {
         int64_t bytes = x->t->stays[0][TOPT_CLASS_GRAD];
         int64_t ns = topt_hw_collective_ns(x->t->hw, TOPT_ALL_REDUCE, pair, bytes);
         x->end_ns[0] += ns;
@@ -327,11 +334,60 @@ static int find_ends(struct stages *x)
 static void add_stays(const struct stages *x, int stage, int64_t ret[TOPT_CLASS_COUNT])
 {
     for (int c = stage; c < x->nchunks; c += x->shape.stages)
-        for (int p = x->from[x->cut[c]]; p < x->from[x->cut[c + 1]]; p++)
+        for (int p = from(x, x->cut[c]); p < from(x, x->cut[c + 1]); p++) {
             for (int i = 0; i < TOPT_CLASS_COUNT; i++)
                 ret[i] += x->t->stays[p][i];
-    for (int i = 0; x->share && stage == x->shape.stages - 1 && i < TOPT_CLASS_COUNT; i++)
+            ret[TOPT_CLASS_BUFFERS] += x->t->bytes[p].whole;
+        }
+    for (int i = 0; x->t->shared && stage == x->shape.stages - 1 && i < TOPT_CLASS_COUNT;
+         i++)
         ret[i] += x->t->stays[0][i];
+}
+
+/* A stage begins when the first micro-batch has come through the chunks before its own, works through all,
+ * and then the last one goes back through these. */
+static int64_t least_ns(const struct stages *x)
+{
+    int64_t most = 0, before = 0;
+    for (int s = 0; s < x->shape.stages; s++) {
+        int64_t ns = before;
+        for (int c = s; c < x->nchunks; c += x->shape.stages)
+            ns += x->shape.micro_batches * (x->chunk[c].ns[0] + x->chunk[c].ns[1]);
+        most = topt_max(most, ns + x->end_ns[s]);
+        before += x->chunk[s].ns[0] + x->chunk[s].ns[1] + 2 * x->send_ns;
+    }
+    return most;
+}
+
+/* A stage holds what stays, and what its passes keep until the first goes backward. */
+static int64_t least_bytes(const struct stages *x)
+{
+    const struct topt_order *o = &topt_orders[x->t->settings->order];
+    int64_t most = 0;
+    for (int s = 0; s < x->shape.stages; s++) {
+        int64_t stays[TOPT_CLASS_COUNT] = {0}, bytes = 0;
+        add_stays(x, s, stays);
+        for (int i = 0; i < TOPT_CLASS_COUNT; i++)
+            bytes += stays[i];
+        for (int64_t i = topt_order_ahead(o, &x->shape, s) - 1; i >= 0; i--) {
+            int chunk = topt_order_turn(o, &x->shape, s, i).chunk;
+            bytes += x->chunk[chunk * x->shape.stages + s].kept;
+        }
+        most = topt_max(most, bytes);
+    }
+    return most;
+}
+
+/* Is the strategy's cost of no interest? */
+static int is_beyond(const struct stages *x, struct topt_strategy_cost *cost)
+{
+    const struct topt_totals *t = x->t;
+    if (!t->memory_limit && !t->time_limit)
+        return 0;
+    cost->memory_bytes = least_bytes(x);
+    cost->time_ns = least_ns(x);
+    return (t->memory_limit && cost->memory_bytes > t->memory_limit) ||
+           (t->time_limit && cost->time_ns > t->time_limit);
 }
 
 /* The bytes of the stage that holds most are the strategy's. */
@@ -376,8 +432,8 @@ static void put_time(struct stages *x, int64_t ns, struct topt_strategy_cost *co
         last = sum->basis_ns[b] ? b : last;
     }
     for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
-        sum->basis_ns[b] =
-            (int64_t)((double)ns * (double)sum->basis_ns[b] / (double)topt_max(all, (int64_t)1));
+        sum->basis_ns[b] = (int64_t)((double)ns * (double)sum->basis_ns[b] /
+                                     (double)topt_max(all, (int64_t)1));
         left -= sum->basis_ns[b];
     }
     sum->basis_ns[last] += left;
@@ -413,40 +469,51 @@ static int run(struct stages *x, struct topt_strategy_cost *cost)
 
 static int find_all(struct stages *x, struct topt_strategy_cost *cost)
 {
-    if (find_layers(x))
-        return -1;
-    if (x->nlayers < x->nchunks)
-        return topt_fail(x->err, TOPT_ERR_INVAL,
-                         "%d layers are not enough for %d stages of %d chunks", x->nlayers,
-                         x->shape.stages, x->shape.chunks);
+    for (int i = 0; i < x->nlayers; i++)
+        for (int p = from(x, i); p < from(x, i + 1); p++)
+            x->weight[i] += passes_ns(&x->t->spent[p]);
     cut_layers(x);
-    return find_chunks(x) || find_ends(x) || run(x, cost) ? -1 : 0;
+    if (find_chunks(x) || find_ends(x))
+        return -1;
+    return is_beyond(x, cost) ? 0 : run(x, cost);
+}
+
+static int check(const struct stages *x)
+{
+    const struct topt_settings *o = x->t->settings;
+    if (o->stages > TOPT_MAX_STAGES || o->stage_chunks > TOPT_MAX_CHUNKS / o->stages)
+        return topt_fail(x->err, TOPT_ERR_LIMIT,
+                         "at most %d stages and %d chunks are costed", TOPT_MAX_STAGES,
+                         TOPT_MAX_CHUNKS);
+    return x->nlayers < x->nchunks
+               ? topt_fail(x->err, TOPT_ERR_INVAL,
+                           "%d layers are not enough for %d stages of %d chunks",
+                           x->nlayers, x->shape.stages, x->shape.chunks)
+               : 0;
 }
 
 int topt_stages_cost(struct topt_totals *t, const struct topt_strategy *s,
                      struct topt_strategy_cost *cost, struct topt_error *err)
 {
     const struct topt_settings *o = t->settings;
-    size_t layers = (size_t)t->model->nops + 1, pieces = (size_t)t->npieces + 1;
+    size_t layers = (size_t)t->nlayers + 1, pieces = (size_t)t->npieces + 1;
     struct stages x = {.t = t,
                        .strategy = s,
                        .err = err,
                        .shape = {(int)o->stages, (int)o->stage_chunks, o->micro_batches},
+                       .nlayers = t->nlayers,
                        .nchunks = (int)(o->stages * o->stage_chunks),
                        .ret = &cost->stage};
-    if (o->stages > TOPT_MAX_STAGES || o->stage_chunks > TOPT_MAX_CHUNKS / o->stages)
-        return topt_fail(err, TOPT_ERR_LIMIT, "at most %d stages and %d chunks are costed",
-                         TOPT_MAX_STAGES, TOPT_MAX_CHUNKS);
-    x.from = calloc(2 * layers, sizeof *x.from);
+    *cost = (struct topt_strategy_cost){.sum = t->summed};
+    if (check(&x))
+        return -1;
     x.weight = calloc(layers, sizeof *x.weight);
     x.chunk = calloc((size_t)x.nchunks, sizeof *x.chunk);
     x.time = calloc(pieces, sizeof *x.time);
     x.bytes = calloc(pieces, sizeof *x.bytes);
-    x.op = x.from ? x.from + layers : NULL;
-    int rc = x.from && x.weight && x.chunk && x.time && x.bytes
+    int rc = x.weight && x.chunk && x.time && x.bytes
                  ? find_all(&x, cost)
                  : topt_nomem(err, "pipeline stages");
-    free(x.from);
     free(x.weight);
     free(x.chunk);
     free(x.time);

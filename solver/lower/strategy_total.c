@@ -172,6 +172,8 @@ int topt_totals_init(struct topt_totals *t, const struct topt_costing *k,
     if (!t->recomputed || (k->settings->by_schedule && open_units(t)) ||
         (topt_settings_scheduled(k->settings) && open_bytes(t)))
         return topt_nomem(err, "a strategy's cost");
+    if (t->stays && topt_layers_init(t, err))
+        return -1;
     return topt_spans_init(&t->spans, k->model, err);
 }
 
@@ -186,6 +188,7 @@ void topt_totals_fini(struct topt_totals *t)
     free(t->last_bytes);
     free(t->held);
     free(t->stays);
+    free(t->layer);
     free(t->until);
     topt_schedule_fini(&t->schedule);
     topt_recomputation_fini(&t->recomputation);
@@ -443,10 +446,8 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
     cost.recomputed_bytes = topt_recomputed_at_once(t->model, t->settings, t->recomputed);
     if (t->stays) {
         fold_bytes(t);
-        if (topt_stages_cost(t, st, &cost, err))
-            return -1;
-        *ret = cost;
-        return 0;
+        t->summed = cost.sum;
+        return topt_stages_cost(t, st, ret, err);
     }
     if (t->bytes)
         put_held(t, &cost);

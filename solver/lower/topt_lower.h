@@ -697,12 +697,21 @@ int topt_cost_groups(const struct topt_costing *k, const struct topt_strategy *s
                      struct topt_group_costs *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Costs of pipeline stages that are of interest: where the first bounds of a strategy's memory and time
+ * lie beyond these (0: none), its cost is these bounds, and stage.stages is 0. */
+struct topt_evaluator;
+void topt_evaluator_limit(struct topt_evaluator *a, int64_t memory, int64_t time);
+/* The cost of the strategy that was evaluated last where the settings that the evaluator borrows have other
+ * stages, chunks or another schedule since. */
+int topt_evaluate_stages(struct topt_evaluator *a, const struct topt_strategy *s,
+                         struct topt_strategy_cost *ret_cost,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+
 /* The costs of many strategies of one model, and the peak_bytes of the programs they
  * are lowered to: as topt_cost_strategy and topt_lower say, but fragments of alike
  * operators with the same configuration, and moves between the same layouts, are
  * written once.  Belongs to one thread at a time; borrows what the costing points to.
  * 'ret_peak' is NULL where 'peaks' was 0, which is half the work. */
-struct topt_evaluator;
 struct topt_evaluator *topt_evaluator_create(const struct topt_costing *k, int peaks,
                                              struct topt_error *err); /* NULL: failed */
 void topt_evaluator_destroy(struct topt_evaluator *a);

@@ -294,6 +294,37 @@ def check_refusals(gpt, llama):
        "Megatron-LM takes tensor parallelism that key-value heads divide", done.stderr)
 
 
+def staged(plan, layers, chunks=1):
+    """The plan over as many stages as it has layers by chunk, a node of ranks each."""
+    stages = len(layers) // chunks
+    plan["mesh"]["nodes"] *= stages
+    plan["mesh"]["stages"] = stages
+    plan["uniform"].update(pp=stages, vp=chunks, layers=layers, schedule="interleaved-1f1b" if chunks > 1 else "1f1b")
+    return plan
+
+
+def check_stages(llama):
+    words = command_of(json.loads(launch(staged(plan_of(llama, 1, 8, steps=16), [8] * 4), "megatron").stdout)["files"][0]["text"])
+    pairs = dict(zip(words, words[1:]))
+    ok(pairs["--pipeline-model-parallel-size"] == "4" and "--nnodes=4" in words and
+       "--num-virtual-stages-per-pipeline-rank" not in words, "four equal pipeline stages of Megatron-LM", words)
+    text = launch(staged(plan_of(llama, 1, 8, steps=16), [4] * 8, 2), "megatron").stdout
+    ok("--num-virtual-stages-per-pipeline-rank 2" in text, "chunks of its interleaved schedule", text)
+    text = launch(staged(plan_of(llama, 1, 8, steps=16), [9, 8, 8, 7]), "megatron").stdout
+    layout = "E" + "t" * 9 + "|" + "t" * 8 + "|" + "t" * 8 + "|" + "t" * 7 + "L"
+    ok(f"--pipeline-model-parallel-layout '{layout}'" in text, "unequal ones as a layout", text)
+    text = launch(staged(plan_of(llama, 1, 8, steps=16, framework="torchtitan"), [9, 8, 8, 7]), "torchtitan").stdout
+    for line in ("pipeline_parallel_degree = 4", 'pipeline_parallel_schedule = \\"1F1B\\"', "num_pp_microbatches = 16",
+                 'for i in range(25, 32)), \\"norm\\", \\"output\\"]'):
+        ok(line in text, f"torchtitan: {line}", text)
+    refuses(staged(plan_of(llama, 1, 8, steps=16, framework="deepspeed"), [8] * 4), "deepspeed",
+            "have to be written into the training script", "--framework megatron")
+    bad = staged(plan_of(llama, 1, 8, steps=16), [8] * 4)
+    bad["uniform"]["layers"].pop()
+    done = launch(bad, "megatron")
+    ok(done.returncode == 2 and "layers of 4 stages" in done.stderr, "chunks without their layers are refused", done.stderr)
+
+
 def check_numbers(gpt, llama):
     files = {}
     for target in TARGETS[:5]:
@@ -575,6 +606,7 @@ def main():
         moe = model_of(f"{ROOT}/deploy/quickstart/moe.json", 32, 64)
         cnn = model_of(f"{ROOT}/deploy/quickstart/cnn.json", 32, 1)
         check_numbers(gpt, llama)
+        check_stages(llama)
         check_trainers(gpt, llama)
         check_refusals(gpt, llama)
         check_command_line(gpt)

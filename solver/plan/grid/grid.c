@@ -454,13 +454,15 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degr
 
 /* Each stage holds its part of what stays, and with a schedule of one forward and one backward the mean
  * of stages holds half of the micro-batches in flight; a fifth is left for uneven cuts. */
-int64_t topt_grid_least_stage_bytes(struct topt_grid_search *s, const struct topt_degrees *v)
+int64_t topt_grid_least_stage_bytes(struct topt_grid_search *s,
+                                    const struct topt_degrees *v)
 {
     const struct topt_least_parameters *p = &s->planning->parameters;
     struct spread n = spread_of(s, v);
     double stays = p->value / n.value + p->gradient / n.gradient + p->state / n.state;
-    double kept = v->recompute ? 0
-                               : s->planning->activation_bytes / (double)v->micro_batches /
-                                     s->mesh.devices * (s->stages + 1) / 2;
+    double kept = v->recompute
+                      ? 0
+                      : s->planning->activation_bytes / (double)v->micro_batches /
+                            s->mesh.devices * (s->stages + 1) / 2;
     return (int64_t)(0.8 * (stays + kept) / s->stages);
 }

@@ -63,7 +63,8 @@ int topt_grid_holds(const struct topt_grid_search *s, const struct topt_strategy
  * operators. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v);
 /* The same of a variant of stage grid 's', over all stages: about, where layers are cut unevenly. */
-int64_t topt_grid_least_stage_bytes(struct topt_grid_search *s, const struct topt_degrees *v);
+int64_t topt_grid_least_stage_bytes(struct topt_grid_search *s,
+                                    const struct topt_degrees *v);
 
 /* Tell whoever watches that a variant of the shape is priced next. */
 void topt_grid_tell_progress(const struct topt_grid_search *s,

@@ -92,7 +92,8 @@ int topt_planning_chunks(const struct topt_planning *m, int stages, int chunks,
         return -1;
     if (asked && chunks != asked)
         return 0;
-    return (chunks == 1 || micro_batches % stages == 0) && (f->even_stages ? !short_of : short_of <= 4 || (asked && chunks == asked));
+    return (chunks == 1 || micro_batches % stages == 0) &&
+           (f->even_stages ? !short_of : short_of <= 4 || (asked && chunks == asked));
 }
 
 int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
@@ -125,7 +126,8 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
     if (rc ||
         topt_tensor_map_init(&m->split, r->model, topt_request_tensor_rules(r),
                              topt_request_positions(r), err) ||
-        find_recomputable(m, err) || find_layers(m, err) || topt_pins_init(&m->pins, r->pin, r->model, err)) {
+        find_recomputable(m, err) || find_layers(m, err) ||
+        topt_pins_init(&m->pins, r->pin, r->model, err)) {
         topt_planning_fini(m);
         return -1;
     }

@@ -160,10 +160,10 @@ static json_t *uniform_json(const struct topt_plan_facts *f)
         json_t *layers = json_array();
         for (int i = 0; i < c->chunks; i++)
             json_array_append_new(layers, json_integer(c->layers[i]));
-        json_object_update_new(
-            u, json_pack("{s:i, s:i, s:s, s:o}", "pp", v->stages, "vp", v->virtual_stages,
-                         "schedule", topt_order_name(f->k->settings->order), "layers",
-                         layers));
+        json_object_update_new(u, json_pack("{s:i, s:i, s:s, s:o}", "pp", v->stages, "vp",
+                                            v->virtual_stages, "schedule",
+                                            topt_order_name(f->k->settings->order),
+                                            "layers", layers));
     }
     if (f->positions && v->tensor > 1)
         json_object_set_new(u, "sequence_parallel", json_true());
@@ -331,9 +331,9 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
         "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format",
         "topt-plan/1", "mode", f->mode, "space", topt_space_name(f->space), "algorithm",
         f->algorithm ? f->algorithm : "ft", "strategy", words ? words : "", "mesh",
-        mesh_json(f->whole, f->k->mesh, s->stages), "settings", settings_json(s), "predicted",
-        predicted_json(f), "ops", ops_json(f), "hubs", hubs_json(f), "model", model, "hw",
-        hw);
+        mesh_json(f->whole, f->k->mesh, s->stages), "settings", settings_json(s),
+        "predicted", predicted_json(f), "ops", ops_json(f), "hubs", hubs_json(f), "model",
+        model, "hw", hw);
     char id[TOPT_ID];
     free(words);
     topt_certificate_write(doc, f->model, f->certificate);
@@ -520,8 +520,8 @@ static int read_shares(const json_t *m, const char *key, struct topt_mesh *ret,
 
 static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)
 {
-    static const char *const allowed[] = {"nodes",  "gpus_per_node", "axes",
-                                          "shares", "state_shares",  "stages", NULL};
+    static const char *const allowed[] = {
+        "nodes", "gpus_per_node", "axes", "shares", "state_shares", "stages", NULL};
     int64_t nodes, per_node, stages = 1;
     size_t parts = json_array_size(json_object_get(m, "shares"));
     if (!parts)
@@ -533,7 +533,8 @@ static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *
         return -1;
     int of_nodes = (int)nodes, of_each = (int)per_node;
     if (!topt_stage_grid((int)stages, &of_nodes, &of_each))
-        return topt_fail(err, TOPT_ERR_INVAL, "mesh.stages: %lld nodes of %lld are not cut into %lld",
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "mesh.stages: %lld nodes of %lld are not cut into %lld",
                          (long long)nodes, (long long)per_node, (long long)stages);
     nodes = of_nodes;
     per_node = of_each;
@@ -583,8 +584,8 @@ static int read_model(const json_t *doc, struct topt_plan_doc *p, struct topt_er
 static int read_choices(const json_t *doc, struct topt_error *err)
 {
     static const char *const fields[] = {
-        "dp",          "tp",    "zero", "recompute", "micro_batch", "sequence_parallel", "pp",
-        "vp", "schedule", "layers", NULL};
+        "dp", "tp", "zero",     "recompute", "micro_batch", "sequence_parallel",
+        "pp", "vp", "schedule", "layers",    NULL};
     enum topt_block_choice choice;
     const char *blocks = topt_blocks_name(TOPT_BLOCKS_FREE);
     const json_t *uniform = json_object_get(doc, "uniform");

@@ -150,7 +150,10 @@ static char *uniform_words(const struct topt_framework *f, const struct topt_deg
         topt_text_add(&t, ", checkpointing");
     topt_text_add(&t, ", micro-batch %lld", (long long)micro_batch);
     if (v->micro_batches > 1)
-        topt_text_add(&t, v->stages > 1 ? ", %lld micro-batches per step" : ", %lld accumulation steps", (long long)v->micro_batches);
+        topt_text_add(&t,
+                      v->stages > 1 ? ", %lld micro-batches per step"
+                                    : ", %lld accumulation steps",
+                      (long long)v->micro_batches);
     return t.s;
 }
 

@@ -286,10 +286,11 @@ static int check_stages(const struct topt_request *r, struct topt_error *err)
     if (!asked)
         return 0;
     if (!f || !f->pipeline_orders || r->space != TOPT_SPACE_UNIFORM)
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "--pipeline: %s has no pipeline stages; take --framework megatron, "
-                         "torchtitan, deepspeed or pytorch",
-                         f ? f->name : "topt");
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "--pipeline: %s has no pipeline stages; take --framework megatron, "
+            "torchtitan, deepspeed or pytorch",
+            f ? f->name : "topt");
     if (r->virtual_stages > 1 && !(f->pipeline_orders >> TOPT_ORDER_INTERLEAVED & 1))
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--virtual-stages: %s has no interleaved schedule; leave it out",
@@ -298,15 +299,17 @@ static int check_stages(const struct topt_request *r, struct topt_error *err)
     if (layers < 0)
         return topt_nomem(err, "the model's layers");
     if (!layers && at >= 0)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "--pipeline: before '%.60s' more than one tensor goes on to later "
-                         "layers, so that no stage ends there; leave it out",
-                         r->model->op[at].name);
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "--pipeline: before '%.60s' more than one tensor goes on to later "
+            "layers, so that no stage ends there; leave it out",
+            r->model->op[at].name);
     if (layers < r->pipeline)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "--pipeline %lld: the model has %d layer%s to cut between; ask for "
-                         "fewer stages",
-                         (long long)r->pipeline, layers, layers == 1 ? "" : "s");
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "--pipeline %lld: the model has %d layer%s to cut between; ask for "
+            "fewer stages",
+            (long long)r->pipeline, layers, layers == 1 ? "" : "s");
     return 0;
 }
 

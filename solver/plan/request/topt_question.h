@@ -68,7 +68,8 @@ struct topt_request {
     /* The row that decides what the uniform space may be.  NULL: nothing is left out (topt's
      * own). */
     const struct topt_framework *framework;
-    int64_t pipeline, virtual_stages; /* just so many stages, chunks of each; 0: searched */
+    int64_t pipeline,
+        virtual_stages;  /* just so many stages, chunks of each; 0: searched */
     int tensor_parallel; /* as much as the framework can be asked for */
     /* Sequence parallelism beside it; AUTO: on where the framework has it. */
     enum topt_positions {

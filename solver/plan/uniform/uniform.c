@@ -36,7 +36,8 @@ struct fold {
     struct topt_problem *problem; /* owned; NULL where nothing was missing yet */
     struct topt_evaluator *costs; /* owned; of strategies with so many micro-batches */
     int64_t micro_batches;
-    struct topt_settings staged; /* of these costs, where there are stages */
+    struct topt_settings staged;           /* of these costs, where there are stages */
+    const struct topt_strategy *evaluated; /* by them, last */
 };
 
 /* ---- what is missing --------------------------------------------------------------- */
@@ -83,6 +84,7 @@ static struct topt_evaluator *open_costs(struct fold *f, const struct topt_costi
     if (f->costs && f->micro_batches == k->settings->micro_batches)
         return f->costs;
     topt_evaluator_destroy(f->costs);
+    f->evaluated = NULL;
     f->micro_batches = k->settings->micro_batches;
     return f->costs = topt_evaluator_create(k, 0, f->err);
 }
@@ -106,8 +108,9 @@ static int put_cost(struct fold *f, const struct topt_strategy *s, int64_t *memo
     return 0;
 }
 
-/* The cost of a strategy as one of pipeline stages, of a problem that is that of one stage's devices.
- * Pieces cost the same for any number of stages, so that one evaluator serves for all. */
+/* The cost of a strategy as one of pipeline stages, of a problem that is that of one stage's devices:
+ * 1 where it is of no interest.  Pieces cost the same for any number of stages, so that one evaluator
+ * serves for all. */
 static int put_staged(struct fold *f, const struct topt_strategy *s, int64_t *memory,
                       int64_t *time)
 {
@@ -120,8 +123,14 @@ static int put_staged(struct fold *f, const struct topt_strategy *s, int64_t *me
     k.settings = &f->staged;
     if (another && !open_costs(f, &k))
         return -1;
-    if (topt_evaluate_strategy(f->costs, s, &cost, NULL, f->err))
+    topt_evaluator_limit(f->costs, f->memory_limit,
+                         f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0);
+    if (f->evaluated == s ? topt_evaluate_stages(f->costs, s, &cost, f->err)
+                          : topt_evaluate_strategy(f->costs, s, &cost, NULL, f->err))
         return -1;
+    f->evaluated = s;
+    if (!cost.stage.stages)
+        return 1;
     *memory = cost.memory_bytes;
     *time = cost.time_ns;
     return 0;
@@ -344,8 +353,8 @@ static struct topt_memo_staged *find_staged(struct fold *f, int lightest)
         return NULL;
     }
     f->memo->bytes += sizeof *x->staged;
-    x->staged[x->nstaged] =
-        (struct topt_memo_staged){f->degrees->stages, f->degrees->virtual_stages, lightest, -1, -1};
+    x->staged[x->nstaged] = (struct topt_memo_staged){
+        f->degrees->stages, f->degrees->virtual_stages, lightest, -1, -1};
     return &x->staged[x->nstaged++];
 }
 
@@ -358,9 +367,13 @@ static int add_staged(struct fold *f, int lightest)
     if (rc || !of->n)
         return rc < 0 ? -1 : 0;
     struct topt_memo_staged *known = find_staged(f, lightest);
-    if (!known || (known->time_ns < 0 && put_staged(f, of->at[0].strategy,
-                                                    &known->memory_bytes, &known->time_ns)))
+    if (!known)
         return -1;
+    if (known->time_ns < 0) {
+        rc = put_staged(f, of->at[0].strategy, &known->memory_bytes, &known->time_ns);
+        if (rc)
+            return rc < 0 ? -1 : 0;
+    }
     if (!matters(f, known->memory_bytes, known->time_ns))
         return 0;
     struct topt_memo_point p = of->at[0];
@@ -374,51 +387,11 @@ static int add_staged(struct fold *f, int lightest)
 }
 
 /* No pipeline of equal stages is faster; one of unlike stages hardly. */
-static int64_t least_staged_ns(const struct fold *f)
+static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *d)
 {
-    const struct topt_degrees *d = f->degrees;
     double passes = (double)d->micro_batches * d->virtual_stages;
     return (int64_t)(0.98 * (double)f->entry->least.time / d->stages *
                      (1 + (d->stages - 1) / passes));
-}
-
-static int add_chunks(struct fold *f, const struct topt_degrees *of, int chunks)
-{
-    struct topt_degrees d = *of;
-    d.stages = f->grid->stages;
-    d.virtual_stages = chunks;
-    f->degrees = &d;
-    if (f->goal == TOPT_GOAL_FASTEST && beyond(least_staged_ns(f), f->time_limit))
-        return 0;
-    int rc = f->goal == TOPT_GOAL_LEAST ? add_staged(f, 1) : add_staged(f, 0);
-    if (!rc && f->goal != TOPT_GOAL_LEAST)
-        rc = add_staged(f, 1);
-    return rc < 0 || (rc && keep_best(f)) ? -1 : 0;
-}
-
-/* Look at a choice of degrees on the devices of one stage, with each number of chunks. */
-static int look_at_stage(struct fold *f, struct topt_degrees *d)
-{
-    const struct topt_planning *m = f->s->planning;
-    int levels = f->s->request->framework->pipeline_levels;
-    if (d->micro_batches < 2 || !(levels >> d->level & 1) ||
-        beyond(topt_grid_least_stage_bytes(f->grid, d), f->memory_limit))
-        return 0;
-    f->degrees = d;
-    f->priced_as = d;
-    f->entry = topt_memo_entry(f->memo, f->grid->mesh.nodes, f->grid->mesh.per_node, d);
-    if (!f->entry)
-        return topt_nomem(f->err, "the search");
-    int rc = !f->entry->priced && price(f);
-    for (int chunks = 1; !rc && f->entry->some; chunks++) {
-        int fits = topt_planning_chunks(m, f->grid->stages, chunks, d->micro_batches);
-        if (fits < 0)
-            break;
-        rc = fits && add_chunks(f, d, chunks);
-    }
-    topt_problem_destroy(f->problem);
-    f->problem = NULL;
-    return rc ? -1 : 0;
 }
 
 static int is_canceled(struct fold *f)
@@ -429,19 +402,129 @@ static int is_canceled(struct fold *f)
                : 0;
 }
 
+/* A choice of degrees with stages, and the least that it can take: of what is looked for. */
+struct candidate {
+    struct topt_grid_search *grid;
+    struct topt_degrees degrees;
+    struct topt_degrees *priced_as;
+    int64_t least;
+};
+
+struct candidates {
+    int n, cap;
+    struct candidate *at;
+};
+
+static int by_least(const void *x, const void *y)
+{
+    const struct candidate *a = x, *b = y;
+    return a->least != b->least ? (a->least > b->least) - (a->least < b->least)
+                                : a->degrees.stages - b->degrees.stages;
+}
+
+static int find_entry(struct fold *f, struct topt_grid_search *grid,
+                      struct topt_degrees *d)
+{
+    f->grid = grid;
+    f->degrees = d;
+    f->priced_as = d;
+    f->entry = topt_memo_entry(f->memo, grid->mesh.nodes, grid->mesh.per_node, d);
+    return f->entry ? 0 : topt_nomem(f->err, "the search");
+}
+
+static int list_chunks(struct fold *f, struct topt_degrees *of, struct candidates *all)
+{
+    struct topt_degrees d = *of;
+    int stages = f->grid->stages, fits = 0;
+    d.stages = stages;
+    for (d.virtual_stages = 1; fits >= 0; d.virtual_stages++) {
+        fits = topt_planning_chunks(f->s->planning, stages, d.virtual_stages,
+                                    d.micro_batches);
+        int64_t bytes = f->entry->least.memory / stages, ns = least_staged_ns(f, &d);
+        if (fits <= 0 || !matters(f, bytes, f->goal == TOPT_GOAL_FASTEST ? ns : 0))
+            continue;
+        if (TOPT_ROOM(all->at, all->n, all->cap, 64))
+            return topt_nomem(f->err, "the search");
+        all->at[all->n++] =
+            (struct candidate){f->grid, d, of, f->goal == TOPT_GOAL_LEAST ? bytes : ns};
+    }
+    return 0;
+}
+
+/* The choices of degrees on the devices of one stage, priced, with each number of chunks. */
+static int list_stage(struct fold *f, struct topt_grid_search *grid,
+                      struct candidates *all)
+{
+    int levels = f->s->request->framework->pipeline_levels;
+    for (int i = 0; i < grid->ndegrees; i++) {
+        struct topt_degrees *d = &grid->degrees[i];
+        if (d->micro_batches < 2 || !(levels >> d->level & 1) ||
+            beyond(topt_grid_least_stage_bytes(grid, d), f->memory_limit))
+            continue;
+        int rc = is_canceled(f) || find_entry(f, grid, d) ||
+                 (!f->entry->priced && price(f)) ||
+                 (f->entry->some && list_chunks(f, d, all));
+        topt_problem_destroy(f->problem);
+        f->problem = NULL;
+        if (rc)
+            return -1;
+    }
+    return 0;
+}
+
+static int list_stages(struct fold *f, struct candidates *all)
+{
+    const struct topt_planning *m = f->s->planning;
+    int most = topt_planning_most_stages(m);
+    for (int stages = 2; stages <= most && stages <= f->s->mesh.devices; stages++) {
+        struct topt_grid_search *grid;
+        if (!topt_planning_stages(m, stages))
+            continue;
+        if (topt_grid_stage(f->s, stages, &grid, f->err) ||
+            (grid && list_stage(f, grid, all)))
+            return -1;
+    }
+    return 0;
+}
+
+/* With the strategy that is fastest on the devices of a stage, and with the one that needs least. */
+static int add_candidate(struct fold *f, struct candidate *c)
+{
+    if (find_entry(f, c->grid, c->priced_as))
+        return -1;
+    f->degrees = &c->degrees;
+    int rc = f->goal == TOPT_GOAL_LEAST ? add_staged(f, 1) : add_staged(f, 0);
+    if (!rc && f->goal != TOPT_GOAL_LEAST && !find_lightest(f) && f->entry->lightest.n &&
+        f->entry->lightest.at[0].sum_bytes < f->entry->whole.at[0].sum_bytes)
+        rc = add_staged(f, 1);
+    topt_problem_destroy(f->problem);
+    f->problem = NULL;
+    return rc < 0 || (rc && keep_best(f)) ? -1 : 0;
+}
+
+/* Candidates are looked at from the one that may be best on, until none can be better. */
 static int add_stages(struct fold *f)
 {
-    const struct topt_grid_search *s = f->s;
-    int rc = 0, most = topt_planning_most_stages(s->planning);
-    for (int stages = 2; stages <= most && stages <= s->mesh.devices && !rc; stages++) {
-        if (!topt_planning_stages(s->planning, stages) ||
-            (rc = topt_grid_stage(f->s, stages, &f->grid, f->err)) || !f->grid)
-            continue;
-        topt_evaluator_destroy(f->costs); /* of another mesh */
-        f->costs = NULL;
-        for (int i = 0; i < f->grid->ndegrees && !rc; i++)
-            rc = is_canceled(f) || look_at_stage(f, &f->grid->degrees[i]);
+    struct candidates all = {0};
+    struct topt_grid_search *of = NULL;
+    int rc = list_stages(f, &all);
+    if (all.n)
+        qsort(all.at, (size_t)all.n, sizeof *all.at, by_least);
+    for (int i = 0; i < all.n && !rc; i++) {
+        struct candidate *c = &all.at[i];
+        if (f->goal == TOPT_GOAL_FASTEST
+                ? beyond(c->least, f->time_limit)
+                : f->goal == TOPT_GOAL_LEAST && !matters(f, c->least, 0))
+            break;
+        if (c->grid != of) { /* costs are of one mesh */
+            topt_evaluator_destroy(f->costs);
+            f->costs = NULL;
+            f->evaluated = NULL;
+        }
+        of = c->grid;
+        rc = is_canceled(f) || add_candidate(f, c);
     }
+    free(all.at);
     return rc ? -1 : 0;
 }
 
