@@ -7,6 +7,7 @@
 #include "hf_audio.h"
 #include "hf_convnets.h"
 #include "hf_read_decoder.h"
+#include "hf_read_each.h"
 #include "hf_read_encoders.h"
 #include "hf_read_experts.h"
 #include "hf_read_gpt.h"
@@ -218,6 +219,9 @@ const struct hf_family topt_hf_families[] = {
     LIKE("sdar", "SDAR", topt_hf_read_sdar, 0, "qwen3"),
     LIKE("sdar_moe", "SDARMoe", topt_hf_read_sdar_moe, 0, "qwen3_moe"),
     LIKE("Klear", "KlearMoe", topt_hf_read_klear, LLAMA | HEADS | CORRECTED, NULL),
+    LIKE("nemotron-nas", "DeciLM", topt_hf_read_puzzle, LLAMA, "llama"),
+    LIKE("deci", "DeciLM", topt_hf_read_decilm, LLAMA, "llama"),
+    LIKE("openelm", "OpenELM", topt_hf_read_openelm, LLAMA, NULL),
     LIKE("telechat3", "TeleChat3", topt_hf_read_llama, 0, "llama"),
     LIKE("youtu_llm", "Youtu", topt_hf_read_youtu, 0, "youtu"),
     {"chatglm", "ChatGLM", topt_hf_read_chatglm, NULL, generator, LLAMA, NULL, 0},
