@@ -11,19 +11,35 @@
 /* A slip of few letters in a name; in a short one it is mostly another name. */
 enum { SLIPS = 2, SHORT = 10 };
 
-/* Types that transformers has and no reader here takes stand in hf_defaults.json, by what they
- * do for which there is no operator, loss or reader. */
-int topt_hf_why_unread(const char *type, char *ret, size_t size)
+/* The key of hf_defaults.json's row 'row' under which a type is listed. */
+static int listed_under(const char *row, const char *type, char *ret, size_t size)
 {
-    json_t *unread = topt_hf_class("unread"), *types;
-    const char *why;
+    json_t *lists = topt_hf_class(row), *types;
+    const char *key;
     char word[90];
     snprintf(word, sizeof word, " %.80s ", type);
     ret[0] = '\0';
-    json_object_foreach(unread, why, types) if (strstr(json_string_value(types), word))
-        snprintf(ret, size, "%s", why);
-    json_decref(unread);
+    json_object_foreach(lists, key, types) if (strstr(json_string_value(types), word))
+        snprintf(ret, size, "%s", key);
+    json_decref(lists);
     return ret[0] != '\0';
+}
+
+/* Types that transformers has and no reader here takes stand there by what they do for which
+ * there is no operator, loss or reader. */
+int topt_hf_why_unread(const char *type, char *ret, size_t size)
+{
+    return listed_under("unread", type, ret, size);
+}
+
+int topt_hf_text_of(const char *type, char *ret, size_t size)
+{
+    return listed_under("texts", type, ret, size);
+}
+
+int topt_hf_flat_text_of(const char *type, char *ret, size_t size)
+{
+    return listed_under("flat_texts", type, ret, size);
 }
 
 static void near_type(const char *type, char *ret, size_t size)

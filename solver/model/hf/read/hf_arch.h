@@ -105,7 +105,8 @@ enum hf_mix {
     HF_RWKV4,
     HF_RWKV7,
     HF_KDA, /* of 'ranks' the first, for decays and gates */
-    HF_MLSTM
+    HF_MLSTM,
+    HF_PLAMO /* Mamba-2 whose keys and steps are made of what the convolution gives */
 };
 struct hf_mixer {
     enum hf_mix kind;

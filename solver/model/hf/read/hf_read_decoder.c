@@ -75,8 +75,9 @@ static int read_list(const json_t *list, const char *name, const struct each *of
                      struct hf_arch *a, struct topt_error *err)
 {
     if ((int64_t)json_array_size(list) < a->layers)
-        return topt_fail(err, TOPT_ERR_INVAL, "%s must have a number for each of %lld layers",
-                         name, (long long)a->layers);
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s must have a number for each of %lld layers", name,
+                         (long long)a->layers);
     for (int64_t i = 0; i < a->layers; i++) {
         const json_t *one = json_array_get(list, (size_t)i);
         int64_t n = json_is_integer(one) ? json_integer_value(one) : 0;
@@ -112,10 +113,11 @@ static int check_each(const struct hf_arch *a, struct topt_error *err)
         int64_t heads = own->heads ? own->heads : a->heads;
         int64_t kv_heads = own->kv_heads ? own->kv_heads : a->kv_heads;
         if (kv_heads && heads % kv_heads)
-            return topt_fail(err, TOPT_ERR_INVAL,
-                             "layer %lld has %lld heads, which are no multiple of its %lld "
-                             "key-value heads",
-                             (long long)i, (long long)heads, (long long)kv_heads);
+            return topt_fail(
+                err, TOPT_ERR_INVAL,
+                "layer %lld has %lld heads, which are no multiple of its %lld "
+                "key-value heads",
+                (long long)i, (long long)heads, (long long)kv_heads);
     }
     return 0;
 }
@@ -134,8 +136,7 @@ static int read_sizes(const json_t *doc, struct hf_arch *a, struct topt_error *e
              &a->width, err) ||
         must(doc, NAMES("num_hidden_layers", "n_layer", "num_layers"), HF_MAX_LAYERS,
              &a->layers, err) ||
-        must(doc, NAMES("vocab_size", "padded_vocab_size"), HF_MAX_VOCAB, &a->vocab,
-             err))
+        must(doc, NAMES("vocab_size", "padded_vocab_size"), HF_MAX_VOCAB, &a->vocab, err))
         return -1;
     a->inner = 4 * a->width;
     int some = read_each(doc, &heads, a, err);
@@ -146,8 +147,8 @@ static int read_sizes(const json_t *doc, struct hf_arch *a, struct topt_error *e
                    one_of(doc, NAMES("head_dim", "attention_head_dim", "kv_channels"), 1,
                           HF_MAX_WIDTH, &a->head_dim, err) < 0 ||
                    one_of(doc,
-                          NAMES("max_position_embeddings", "max_seq_len", "seq_length"), 1,
-                          HF_MAX_CONTEXT, &a->context, err) < 0 ||
+                          NAMES("max_position_embeddings", "max_seq_len", "seq_length"),
+                          1, HF_MAX_CONTEXT, &a->context, err) < 0 ||
                    check_each(a, err)
                ? -1
                : 0;

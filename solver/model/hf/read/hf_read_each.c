@@ -58,8 +58,8 @@ static int read_block(const json_t *block, int64_t i, const struct hf_arch *size
          topt_json_int_or(ffn, place, "intermediate_size", 1, HF_MAX_WIDTH, &width, err)))
         return -1;
     json_array_append_new(kv_heads, json_integer(sizes->heads / group));
-    json_array_append_new(
-        inner, json_integer(width ? width : gated_width(times, sizes->width)));
+    json_array_append_new(inner,
+                          json_integer(width ? width : gated_width(times, sizes->width)));
     return 0;
 }
 
@@ -157,6 +157,9 @@ int topt_hf_read_openelm(const json_t *doc, struct hf_arch *a, struct topt_error
     if (!json_is_array(times))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "ffn_multipliers must be an array with a number for each layer");
+    (void)topt_json_member(doc,
+                           "num_gqa_groups"); /* they follow from lists that are read */
+    (void)topt_json_member(doc, "qkv_multipliers");
     a->traits |= norms ? HF_T_HEADS : 0;
     json_t *usual = json_copy((json_t *)doc);
     if (!usual)
