@@ -153,8 +153,11 @@ static void unets(void)
     ok(parameters(UNET ",'only_cross_attention':[true,false]") !=
            parameters(UNET ",'only_cross_attention':[false,false]"),
        "blocks that see the text alone have other maps");
-    refuses(UNET ",'encoder_hid_dim':24,'encoder_hid_dim_type':'text_proj'",
-            "encoder_hid_dim is set");
+    ok(parameters(UNET ",'encoder_hid_dim':24,'encoder_hid_dim_type':'text_proj'") ==
+           parameters(UNET) + 25 * 16,
+       "a map before the text");
+    refuses(UNET ",'encoder_hid_dim':24,'encoder_hid_dim_type':'image_proj'",
+            "encoder_hid_dim_type is set");
     notes(UNET ",'only_cross_attention':false,'num_class_embeds':null,'conv_in_kernel':3,"
                "'act_fn':'silu','norm_num_groups':32",
           "not read", 0);

@@ -47,6 +47,18 @@ DIFFUSERS = {
         "flip_sin_to_cos": True, "use_linear_projection": False, "upcast_attention": False,
         "resnet_out_scale_factor": 1.0, "time_embedding_type": "positional", "conv_in_kernel": 3,
         "conv_out_kernel": 3, "attention_type": "default", "addition_embed_type_num_heads": 64},
+    "ChromaTransformer2DModel": {"patch_size": 1, "axes_dims_rope": [16, 56, 56]},
+    "Flux2Transformer2DModel": {"patch_size": 1, "axes_dims_rope": [32, 32, 32, 32], "timestep_guidance_channels": 256,
+                                "rope_theta": 2000},
+    "HunyuanVideoTransformer3DModel": {"qk_norm": "rms_norm", "rope_theta": 256.0, "rope_axes_dim": [16, 56, 56]},
+    "LTXVideoTransformer3DModel": {
+        "patch_size_t": 1, "qk_norm": "rms_norm_across_heads", "attention_bias": True, "attention_out_bias": True,
+        "norm_elementwise_affine": False, "activation_fn": "gelu-approximate"},
+    "PixArtTransformer2DModel": {
+        "norm_num_groups": 32, "attention_bias": True, "num_embeds_ada_norm": 1000, "norm_type": "ada_norm_single",
+        "attention_type": "default", "norm_elementwise_affine": False, "activation_fn": "gelu-approximate"},
+    "ZImageTransformer2DModel": {"all_f_patch_size": [1], "all_patch_size": [2], "axes_dims": [32, 48, 48],
+                                 "axes_lens": [1024, 512, 512]},
     "FluxTransformer2DModel": {"patch_size": 1, "axes_dims_rope": [16, 56, 56]},
     "QwenImageTransformer2DModel": {"patch_size": 2, "axes_dims_rope": [16, 56, 56], "zero_cond_t": False,
                                     "use_layer3d_rope": False},
