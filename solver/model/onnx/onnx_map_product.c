@@ -186,7 +186,8 @@ static int check_recurrent(struct onnx *x, const struct onnx_node *n)
  * is the operator's own. */
 static int second_biases(struct onnx *x, const struct onnx_node *n, int t)
 {
-    struct topt_attrs two = {.features_unit = 2}, third = {.offset = 2, .features_unit = 1};
+    struct topt_attrs two = {.features_unit = 2},
+                      third = {.offset = 2, .features_unit = 1};
     int gates = topt_onnx_emit(x, n, "slice", ".gates", t, -1, &two);
     int rest = topt_onnx_emit(x, n, "slice", ".third", t, -1, &third);
     if (gates < 0 || rest < 0)
