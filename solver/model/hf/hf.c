@@ -46,6 +46,10 @@ static const char *part_of_another(const char *architecture)
         {"EncoderModel", "a text encoder alone, which another model reads"},
         {"TextModel", "a text encoder alone, which another model reads"},
         {"TextModelWithProjection", "a text encoder alone, which another model reads"},
+        {"VisionModelWithProjection",
+         "an image encoder alone, which another model reads"},
+        {"BidirectionalModel",
+         "an encoder of texts for search, for which there is no loss"},
         {"ForRanking", "a model that ranks texts, for which there is no loss"},
         {NULL, NULL}};
     size_t len = strlen(architecture);

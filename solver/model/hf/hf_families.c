@@ -284,6 +284,7 @@ const struct hf_family topt_hf_families[] = {
     ROW("ernie4_5_moe", "Ernie4_5_Moe", LLAMA | CORRECTED),
     ROW("hunyuan_v1_moe", "HunYuanMoEV1", LLAMA | HEADS | ALL_EXPERTS | HF_T_DENSE_BESIDE),
     ROW("hy_v3", "HYV3", LLAMA | HEADS | CORRECTED | HF_T_FIRST_DENSE),
+    ROW("sarvam_moe", "SarvamMoE", LLAMA | HEADS | CORRECTED),
     ROW("exaone_moe", "ExaoneMoe", LLAMA | HEADS | CORRECTED),
     ROW("afmoe", "Afmoe", LLAMA | SANDWICH | HEADS | GATE | CORRECTED),
     ROW("mellum", "Mellum", LLAMA | HEADS),

@@ -148,11 +148,11 @@ UNREAD = {
         bark clvp csm dia fastspeech2_conformer fastspeech2_conformer_with_hifigan higgs_audio_v2 moshi musicgen
         musicgen_melody pop2piano speecht5 vits""",
     "its audio encoder is not read": """
-        audio-spectrogram-transformer audioflamingo3_encoder clap cohere_asr gemma3n_audio gemma4_audio
+        audio-spectrogram-transformer clap cohere_asr gemma3n_audio gemma4_audio
         glmasr_encoder kyutai_speech_to_text lasr_ctc lasr_encoder moonshine moonshine_streaming
         moonshine_streaming_encoder parakeet_ctc parakeet_encoder
-        parakeet_rnnt parakeet_tdt pe_audio_encoder qwen2_audio_encoder seamless_m4t
-        seamless_m4t_v2 sew sew-d speech_to_text voxtral_encoder voxtral_realtime voxtral_realtime_encoder
+        parakeet_rnnt parakeet_tdt pe_audio_encoder seamless_m4t
+        seamless_m4t_v2 sew sew-d speech_to_text voxtral_realtime voxtral_realtime_encoder
         wav2vec2-bert wav2vec2-conformer""",
     "it forecasts time series": """
         autoformer informer patchtsmixer patchtst time_series_transformer timesfm timesfm2_5""",
@@ -168,11 +168,11 @@ UNREAD = {
         aimv2 aimv2_text_model aimv2_vision_model align align_text_model altclip altclip_text_model blip
         blip_2_qformer blip_text_model bridgetower bridgetower_text_model chinese_clip chinese_clip_text_model
         chinese_clip_vision_model colmodernvbert colqwen2 ernie4_5_vl_moe ernie4_5_vl_moe_text evolla
-        exaone4_5_vision flava flava_text_model gemma4_vision git paddleocr_vl glm4v_moe_vision glm4v_vision glm_image_vision
+        exaone4_5_vision flava flava_text_model git paddleocr_vl glm_image_vision
         glm_image_vqmodel glm_ocr_vision groupvit groupvit_text_model idefics ijepa kosmos-2 kosmos_2_text_model
         kosmos_2_5_text_model kosmos-2.5 lxmert mlcd mlcd_vision_model 
         minicpmo minicpmv molmo molmo2 moondream1
-        moondream2 moondream3 phi4-siglip youtu_vl perceiver pixio qianfan_ocr_vision qwen3_5_moe_vision qwen3_5_vision qwen3_vl_moe_vision qwen3_vl_vision vilt
+        moondream2 moondream3 phi4-siglip youtu_vl perceiver pixio qianfan_ocr_vision vilt
         visual_bert""",
     "its stages of images at falling resolution are not read": """
         bit cvt dinat dinov3_convnext focalnet hgnet_v2 hiera imagegpt levit mobilevit mobilevitv2 poolformer pvt pvt_v2
@@ -182,6 +182,8 @@ UNREAD = {
         mobilebert openai_privacy_filter recurrent_gemma reformer rembert roc_bert splinter
         squeezebert xmod zamba""",
     "it is a part of another model, and no model alone": """
+        audioflamingo3_encoder qwen2_audio_encoder voxtral_encoder gemma4_vision glm4v_moe_vision glm4v_vision
+        qwen3_5_moe_vision qwen3_5_vision qwen3_vl_moe_vision qwen3_vl_vision
         EvollaModel align_vision_model altclip_vision_model blip_2_vision_model blip_vision_model
         blt_global_transformer blt_local_decoder blt_local_encoder blt_patcher bridgetower_vision_model chameleon_vqgan
         clap_audio_model clap_text_model clipseg_text_model clipseg_vision_model clvp_decoder clvp_encoder
