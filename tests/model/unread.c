@@ -346,6 +346,13 @@ static void suggestions(void)
     ok(!m && !strstr(err.text, "--as"),
        "no family is suggested that leaves out a size: %s", err.text);
     topt_model_destroy(m);
+    m = import("'model_type':'own_moe','hidden_size':64,'intermediate_size':128,"
+               "'moe_intermediate_size':32,'num_hidden_layers':4,'num_attention_heads':4,"
+               "'num_key_value_heads':4,'vocab_size':100,'n_routed_experts':16",
+               &err);
+    ok(!m && !strstr(err.text, "--as glm_moe_dsa") && !strstr(err.text, "--as youtu"),
+       "nor one that has latent attention of its class's ranks: %s", err.text);
+    topt_model_destroy(m);
 }
 
 int main(void)

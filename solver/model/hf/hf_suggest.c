@@ -81,6 +81,17 @@ static int same_version(const char *a, const char *b)
     }
 }
 
+/* Would the family have latent attention of which the config has no size? */
+static int adds_a_latent(const json_t *doc, const char *type)
+{
+    static const char rank[] = "kv_lora_rank";
+    json_t *row = topt_hf_class(type);
+    int adds = json_object_get(json_object_get(row, "keys"), rank) &&
+               !json_object_get(doc, rank);
+    json_decref(row);
+    return adds;
+}
+
 /* The family whose class knows the most of the config's keys, if those are nearly all, and
  * that reads every size in it; the first of several. */
 static const char *fitting(const json_t *doc, topt_hf_try *parameters_as, double *ret)
@@ -100,7 +111,8 @@ static const char *fitting(const json_t *doc, topt_hf_try *parameters_as, double
     for (int most = n + 1; !best && most > 0 && most >= n - n / NEARLY; most--)
         for (int i = 0; !best && i < count; i++) {
             const char *type = topt_hf_families[i].model_type;
-            if (known[i] == most && (*ret = parameters_as(doc, type)) > 0)
+            if (known[i] == most && !adds_a_latent(doc, type) &&
+                (*ret = parameters_as(doc, type)) > 0)
                 best = type;
         }
     json_decref(keys);
