@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The resources of one owner, each of which runs one task at a time.  An asynchronous task that takes
  * several links is at the first. */
@@ -27,7 +28,9 @@ struct queue {
 };
 
 struct owner {
-    struct queue device, waited, async;
+    struct queue device, waited,
+        async[ALL + 1]; /* the last by the links that tasks take */
+    unsigned empty;     /* those without tasks, a bit each */
     struct runner at[RUNNERS];
 };
 
@@ -37,8 +40,8 @@ struct engine {
     double beside; /* rate of computing beside a move */
     struct owner *owner;
     struct queue ended;
-    int *next;       /* by task: the one after it in its queue */
-    int nrun, place; /* places in the order of starts and ends that are taken */
+    int *next;              /* by task: the one after it in its queue */
+    int nrun, ncome, place; /* places in the order of starts and ends that are taken */
 };
 
 /* ---- queues ------------------------------------------------------------------------ */
@@ -53,16 +56,10 @@ static void push(struct engine *e, struct queue *q, int task)
     q->tail = task;
 }
 
-/* Take out the task after 'before' (-1: the first). */
-static int take(struct engine *e, struct queue *q, int before)
+static int take(struct engine *e, struct queue *q)
 {
-    int task = before < 0 ? q->head : e->next[before];
-    if (before < 0)
-        q->head = e->next[task];
-    else
-        e->next[before] = e->next[task];
-    if (q->tail == task)
-        q->tail = before;
+    int task = q->head;
+    q->head = e->next[task];
     return task;
 }
 
@@ -73,10 +70,12 @@ static void come(struct engine *e, int task)
     struct owner *o = &e->owner[t->owner];
     t->ready_ns = t->start_ns = e->now;
     t->exposed_ns = 0;
+    t->started = e->ncome++; /* until it starts */
+    o->empty &= ~(t->async && t->links && t->ns ? 1u << t->links : 0);
     push(e,
          t->ns == 0  ? &e->ended
          : !t->links ? &o->device
-         : t->async  ? &o->async
+         : t->async  ? &o->async[t->links]
                      : &o->waited,
          task);
 }
@@ -85,7 +84,7 @@ static void finish_all(struct engine *e)
 {
     struct topt_schedule *s = e->s;
     while (e->ended.head >= 0) {
-        int task = take(e, &e->ended, -1);
+        int task = take(e, &e->ended);
         if (s->task[task].ns == 0)
             s->task[task].started = e->place++;
         s->task[task].end_ns = e->now;
@@ -109,7 +108,7 @@ static void start(struct engine *e, struct runner *r, int task)
 static void start_first(struct engine *e, struct runner *r, struct queue *q)
 {
     if (r->task < 0 && q->head >= 0)
-        start(e, r, take(e, q, -1));
+        start(e, r, take(e, q));
 }
 
 static int links_of(const struct engine *e, const struct runner *r)
@@ -117,23 +116,35 @@ static int links_of(const struct engine *e, const struct runner *r)
     return r->task < 0 ? 0 : e->s->task[r->task].links;
 }
 
+/* The links whose first task came before those of the others in 'asked'. */
+static int first_asked(const struct engine *e, const struct owner *o, unsigned asked)
+{
+    int first = __builtin_ctz(asked);
+    for (; asked; asked &= asked - 1) {
+        int links = __builtin_ctz(asked);
+        if (e->s->task[o->async[links].head].started <
+            e->s->task[o->async[first].head].started)
+            first = links;
+    }
+    return first;
+}
+
 /* Tasks take links in the order in which they came: none takes a link for which an earlier
- * one waits. */
+ * one waits, and so of those that take the same links the first alone may start. */
 static void start_async(struct engine *e, struct owner *o)
 {
     int claimed = 0;
     for (int at = ASIDE; at < RUNNERS; at++)
         claimed |= links_of(e, &o->at[at]);
-    for (int task = o->async.head, before = -1; task >= 0 && claimed != ALL;) {
-        int links = e->s->task[task].links, next = e->next[task];
+    for (unsigned asked = ~o->empty; asked && claimed != ALL;) {
+        int links = first_asked(e, o, asked);
+        asked &= ~(1u << links);
         if (!(links & claimed)) {
-            take(e, &o->async, before);
-            start(e, &o->at[ASIDE + __builtin_ctz((unsigned)links)], task);
-        } else {
-            before = task;
+            start(e, &o->at[ASIDE + __builtin_ctz((unsigned)links)],
+                  take(e, &o->async[links]));
+            o->empty |= o->async[links].head < 0 ? 1u << links : 0;
         }
         claimed |= links;
-        task = next;
     }
 }
 
@@ -143,8 +154,6 @@ static void set_rates(struct engine *e, struct owner *o)
 {
     int taken = links_of(e, &o->at[WAITED]), moves = 0;
     for (int at = ASIDE; at < RUNNERS; at++) {
-        if (o->at[at].task < 0)
-            continue;
         int links = links_of(e, &o->at[at]);
         o->at[at].rate = links & taken ? 0 : 1;
         moves |= links & LINKS && !(links & taken);
@@ -154,7 +163,7 @@ static void set_rates(struct engine *e, struct owner *o)
 
 static int64_t end_of(const struct engine *e, const struct runner *r)
 {
-    if (r->rate <= 0)
+    if (r->task < 0 || r->rate <= 0)
         return INT64_MAX;
     return e->now + (r->rate < 1 ? (int64_t)ceil((double)r->left / r->rate) : r->left);
 }
@@ -191,12 +200,10 @@ static int step(struct engine *e)
     for (struct owner *o = e->owner; o < last; o++) {
         start_first(e, &o->at[DEVICE], &o->device);
         start_first(e, &o->at[WAITED], &o->waited);
-        if (o->async.head >= 0)
+        if (~o->empty)
             start_async(e, o);
         set_rates(e, o);
         for (int at = 0; at < RUNNERS; at++) {
-            if (o->at[at].task < 0)
-                continue;
             o->at[at].end = end_of(e, &o->at[at]);
             next = topt_min(o->at[at].end, next);
         }
@@ -221,13 +228,6 @@ static int step(struct engine *e)
     return 1;
 }
 
-static void idle(struct owner *o)
-{
-    o->device = o->waited = o->async = (struct queue){-1, -1};
-    for (int at = 0; at < RUNNERS; at++)
-        o->at[at].task = -1;
-}
-
 /* Tasks that wait for nothing come first, in the order in which they were added; those that end
  * at once make no other task come before these have come. */
 static void run(struct engine *e)
@@ -235,13 +235,13 @@ static void run(struct engine *e)
     struct topt_schedule *s = e->s;
     struct queue first = {-1, -1};
     e->ended = first;
-    for (int i = 0; i < s->owners; i++)
-        idle(&e->owner[i]);
+    memset(e->owner, -1,
+           (size_t)s->owners * sizeof *e->owner); /* no tasks in any place */
     for (int i = 0; i < s->n; i++)
         if (s->waits[i] == 0)
             push(e, &first, i);
     while (first.head >= 0)
-        come(e, take(e, &first, -1));
+        come(e, take(e, &first));
     finish_all(e);
     while (step(e))
         ;

@@ -608,6 +608,48 @@ static void new_sets(void)
     topt_model_destroy(m);
 }
 
+/* Images of three dimensions, whose last two are columns here. */
+static void volumes(void)
+{
+    struct topt_error err = {0};
+    struct graph g = graph_begin(13);
+    graph_input(&g, "x", 1, 5, DIMS(2, 3, 8, 8, 8));
+    graph_weights(&g, "w", 5, DIMS(4, 3, 3, 3, 3));
+    graph_weights(&g, "v", 5, DIMS(4, 2, 2, 2, 2));
+    graph_node(&g, "Conv", "x w", "c", "pads=1,1,1,1,1,1 strides=2,2,2");
+    graph_node(&g, "Relu", "c", "r", "");
+    graph_node(&g, "ConvTranspose", "r v", "y", "strides=2,2,2");
+    graph_end(&g, "y");
+    struct topt_model *m = import(&g, "mse", 0, &err);
+    const struct topt_op *conv = first(m, "conv"), *up = first(m, "conv_transpose");
+    is_int(parameters_of(m), 4 * 3 * 27 + 4 * 2 * 8, "windows over three dimensions %s",
+           err.text);
+    ok(conv && up && conv->operand[conv->output].dim[2].count == 4 &&
+           conv->operand[conv->output].dim[3].count == 16 &&
+           up->operand[up->output].dim[3].count == 64,
+       "depth is rows");
+    ok(m && m->plan_only && strstr(m->plan_only, "three dimensions"),
+       "... are planned and not run");
+    topt_model_destroy(m);
+}
+
+/* Both biases of all three gates, each way. */
+static void gru_biases(void)
+{
+    struct topt_error err = {0};
+    struct graph g = graph_begin(14);
+    graph_input(&g, "x", 1, 3, DIMS(5, 2, 4));
+    graph_weights(&g, "w", 3, DIMS(1, 18, 4));
+    graph_weights(&g, "r", 3, DIMS(1, 18, 6));
+    graph_weights(&g, "b", 2, DIMS(1, 36));
+    graph_node(&g, "GRU", "x w r b", "y", "hidden_size=6 linear_before_reset=1");
+    graph_end(&g, "y");
+    struct topt_model *m = import(&g, "mse", 0, &err);
+    is_int(parameters_of(m), 18 * (4 + 6) + 36, "a GRU with six biases a cell %s",
+           err.text);
+    topt_model_destroy(m);
+}
+
 int main(void)
 {
     if (!reads_onnx())
@@ -626,6 +668,8 @@ int main(void)
     scalar_input();
     untrained();
     new_sets();
+    volumes();
+    gru_biases();
     branches(2, "relu");
     branches(3, "tanh");
     errors();

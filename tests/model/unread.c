@@ -153,8 +153,11 @@ static void unets(void)
     ok(parameters(UNET ",'only_cross_attention':[true,false]") !=
            parameters(UNET ",'only_cross_attention':[false,false]"),
        "blocks that see the text alone have other maps");
-    refuses(UNET ",'encoder_hid_dim':24,'encoder_hid_dim_type':'text_proj'",
-            "encoder_hid_dim is set");
+    ok(parameters(UNET ",'encoder_hid_dim':24,'encoder_hid_dim_type':'text_proj'") ==
+           parameters(UNET) + 25 * 16,
+       "a map before the text");
+    refuses(UNET ",'encoder_hid_dim':24,'encoder_hid_dim_type':'image_proj'",
+            "encoder_hid_dim_type is set");
     notes(UNET ",'only_cross_attention':false,'num_class_embeds':null,'conv_in_kernel':3,"
                "'act_fn':'silu','norm_num_groups':32",
           "not read", 0);
@@ -242,7 +245,7 @@ static void names(void)
     ok(!m && !strstr(err.text, "did you mean"), "another version is no slip: %s",
        err.text);
     topt_model_destroy(m);
-    m = import("'model_type':'phi3_v'," TINY, &err);
+    m = import("'model_type':'phi3_w'," TINY, &err);
     ok(!m && !strstr(err.text, "did you mean"), "... nor is another part: %s", err.text);
     topt_model_destroy(m);
     refuses("'model_type':'lama'," TINY, "did you mean llama?");
@@ -262,12 +265,73 @@ static void names(void)
             "it is a model that ranks texts");
     refuses("'model_type':'gemma4_assistant','backbone_hidden_size':64," TINY,
             "drafts tokens for another model");
-    refuses("'model_type':'kimi_vl','text_config':{'hidden_size':64}",
+    refuses("'model_type':'some_vl','text_config':{'hidden_size':64}",
             "names no model_type and no architecture");
     ok(parameters(
            "'model_type':'of_their_own','architectures':['LlamaForCausalLM']," TINY) ==
            parameters("'model_type':'llama'," TINY),
        "a type of its own for a known class is that class");
+}
+
+/* Language models among towers that no reader takes, and parts of models. */
+static void texts(void)
+{
+    ok(parameters("'model_type':'video_llava','text_config':{" TINY "}") ==
+           parameters("'model_type':'llama'," TINY),
+       "a text that names no type has that of the class around it");
+    notes("'model_type':'phi3_v'," TINY, "the text model alone", 1);
+    ok(parameters("'model_type':'phi3_v'," TINY) ==
+           parameters("'model_type':'phi3'," TINY),
+       "a text beside its towers");
+    ok(parameters(
+           "'model_type':'deepseek_vl_v2','language_config':{'model_type':'llama'," TINY
+           "}") == parameters("'model_type':'llama'," TINY),
+       "a text under another key");
+    notes("'model_type':'qwen3_asr','thinker_config':{'text_config':{" TINY
+          ",'num_key_value_heads':4}}",
+          "the thinker alone: what speaks is left out", 1);
+    refuses("'model_type':'qwen3_omni_moe_talker_text'," TINY,
+            "it is a part of another model, and no model alone");
+    refuses("'model_type':'clap_text_model'," TINY,
+            "it is a part of another model, and no model alone");
+}
+
+/* Sizes that differ from layer to layer. */
+static void layers_apart(void)
+{
+#define APART                                                                            \
+    "'model_type':'exaone','num_hidden_layers':2,'hidden_size':64,'vocab_size':100,"     \
+    "'num_attention_heads':4,'head_dim':16,'tie_word_embeddings':true,"
+    int64_t whole =
+        parameters(APART "'num_key_value_heads':[4,2],'intermediate_size':128");
+    int64_t four = parameters(APART "'num_key_value_heads':4,'intermediate_size':128");
+    ok(four - whole == 2 * 2 * 16 * 64, "a layer of two key-value heads, one of four");
+    refuses(APART "'num_key_value_heads':[4],'intermediate_size':128",
+            "num_key_value_heads must have a number for each of 2 layers");
+    refuses(APART "'num_key_value_heads':[4,3],'intermediate_size':128",
+            "layer 1 has 4 heads, which are no multiple of its 3 key-value heads");
+    refuses(APART "'num_key_value_heads':4,'intermediate_size':[128,0]",
+            "intermediate_size[1] must be 1..");
+#define PUZZLE                                                                           \
+    "'model_type':'nemotron-nas','num_hidden_layers':1,'hidden_size':256,'vocab_size':"  \
+    "100,"                                                                               \
+    "'num_attention_heads':4,'block_configs':"
+    int64_t bare =
+        parameters(PUZZLE "[{'attention':{'no_op':true},'ffn':{'no_op':true}}]");
+    ok(bare == 2 * 100 * 256 + 256, "a block that does nothing has nothing");
+    ok(parameters(PUZZLE
+                  "[{'attention':{'replace_with_linear':true},'ffn':{'no_op':true}}]") -
+               bare ==
+           256 * 256 + 256,
+       "a map in place of attention, and its norm");
+    ok(parameters(PUZZLE "[{'attention':{'no_op':true},'ffn':{'ffn_mult':1.5}}]") -
+               bare ==
+           3 * 256 * 256 + 256,
+       "a feed-forward of so many widths");
+    refuses(PUZZLE "[]", "block_configs must be an array of 1 blocks");
+    refuses(PUZZLE "[{'ffn':{}}]", "block_configs[0] must have attention and ffn");
+    refuses(PUZZLE "[{'attention':{'n_heads_in_group':3},'ffn':{}}]", "block_configs[0]");
+    refuses("'model_type':'openelm','model_dim':64", "ffn_multipliers must be an array");
 }
 
 #define FRESH                                                                            \
@@ -282,6 +346,13 @@ static void suggestions(void)
     ok(!m && !strstr(err.text, "--as"),
        "no family is suggested that leaves out a size: %s", err.text);
     topt_model_destroy(m);
+    m = import("'model_type':'own_moe','hidden_size':64,'intermediate_size':128,"
+               "'moe_intermediate_size':32,'num_hidden_layers':4,'num_attention_heads':4,"
+               "'num_key_value_heads':4,'vocab_size':100,'n_routed_experts':16",
+               &err);
+    ok(!m && !strstr(err.text, "--as glm_moe_dsa") && !strstr(err.text, "--as youtu"),
+       "nor one that has latent attention of its class's ranks: %s", err.text);
+    topt_model_destroy(m);
 }
 
 int main(void)
@@ -294,6 +365,8 @@ int main(void)
     unets();
     qwen_vl();
     names();
+    texts();
+    layers_apart();
     suggestions();
     return done_testing();
 }

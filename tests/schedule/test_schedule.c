@@ -551,8 +551,23 @@ static void test_held(void)
            "parameters that are gathered once stay from forward to backward");
 }
 
+/* Reductions that all wait for one link, while few go by the other: a step that looked at all of
+ * them would take minutes here. */
+static void test_many_waiting(void)
+{
+    enum { MANY = 400000, OTHERS = 1000 };
+    struct topt_schedule s;
+    topt_schedule_init(&s, 1, 0);
+    for (int i = 0; i < MANY; i++)
+        add(&s, 2, i % (MANY / OTHERS) ? NODE : NETWORK, 1, -1);
+    is_int(time_of(&s), 2 * (int64_t)(MANY - OTHERS), "each link takes its own in turn");
+    is_int(s.task[MANY - 1].ended, 2 * MANY - 1, "... in the order in which they came");
+    topt_schedule_fini(&s);
+}
+
 int main(void)
 {
+    test_many_waiting();
     test_holds();
     test_in_flight();
     test_uneven();

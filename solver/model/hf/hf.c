@@ -10,6 +10,7 @@
 #include "hf_read.h"
 #include "hf_read_vision.h"
 #include "hf_suggest.h"
+#include "hf_text.h"
 #include "hf_unread.h"
 #include "hf_vision.h"
 #include "hf.h"
@@ -45,6 +46,10 @@ static const char *part_of_another(const char *architecture)
         {"EncoderModel", "a text encoder alone, which another model reads"},
         {"TextModel", "a text encoder alone, which another model reads"},
         {"TextModelWithProjection", "a text encoder alone, which another model reads"},
+        {"VisionModelWithProjection",
+         "an image encoder alone, which another model reads"},
+        {"BidirectionalModel",
+         "an encoder of texts for search, for which there is no loss"},
         {"ForRanking", "a model that ranks texts, for which there is no loss"},
         {NULL, NULL}};
     size_t len = strlen(architecture);
@@ -79,27 +84,6 @@ static struct topt_model *build_plain(const json_t *doc, const json_t *around,
                                       const char *name,
                                       const struct topt_import_options *o,
                                       struct topt_error *err);
-
-static const struct hf_family *find_type(const char *type)
-{
-    for (const struct hf_family *f = topt_hf_families; f->model_type; f++)
-        if (!strcmp(f->model_type, type))
-            return f;
-    return NULL;
-}
-
-/* A family of several towers whose config has the text's keys alone, as of that text. */
-static const struct hf_family *find_text_of(const char *type)
-{
-    static const char *const ends[] = {"_text", "_text_model", NULL};
-    const struct hf_family *f = NULL;
-    char text[100];
-    for (int i = 0; ends[i] && !f; i++) {
-        snprintf(text, sizeof text, "%.60s%s", type, ends[i]);
-        f = find_type(text);
-    }
-    return f;
-}
 
 /* By the longest end that fits; NULL: none does. */
 static const struct hf_task *find_end(const struct hf_family *f, const char *architecture)
@@ -167,11 +151,11 @@ static const struct hf_family *choose(const json_t *doc, const char *as,
     if ((!as && topt_json_string_or(doc, "", "model_type", &type, err)) ||
         read_architecture(doc, &architecture, err))
         return NULL;
-    const struct hf_family *f = type           ? find_type(type)
+    const struct hf_family *f = type           ? topt_hf_family(type)
                                 : architecture ? find_architecture(architecture)
                                                : NULL;
     if (!f && type && !topt_hf_why_unread(type, why, sizeof why))
-        f = find_text_of(type);
+        f = topt_hf_family_of_text(type);
     /* a type of its own for a class that is known */
     if (!f && type && !as && architecture && !topt_hf_why_unread(type, why, sizeof why))
         f = find_architecture(architecture);
@@ -193,27 +177,6 @@ static const struct hf_family *choose(const json_t *doc, const char *as,
         return f;
     refuse_task(f, architecture, err);
     return NULL;
-}
-
-/* Older configs of Qwen's say of the text beside its tower, not inside of anything. */
-static int flat_text(const json_t *doc, json_t **ret, struct topt_error *err)
-{
-    const char *type = json_string_value(topt_json_member(doc, "model_type"));
-    char text[80];
-    *ret = NULL;
-    if (!type || !json_is_object(topt_json_member(doc, "vision_config")))
-        return 0;
-    snprintf(text, sizeof text, "%.60s_text", type);
-    if (!find_type(text))
-        return 0;
-    *ret = json_copy((json_t *)doc);
-    if (!*ret)
-        return topt_nomem(err, "text_config");
-    json_object_set_new(*ret, "model_type", json_string(text));
-    json_object_del(*ret, "architectures");
-    json_object_del(*ret, "vision_config");
-    json_object_del(*ret, "audio_config");
-    return 0;
 }
 
 /* Classes of images by a tower of two: the config of that tower, with the classes of the
@@ -239,35 +202,6 @@ static int images_alone(const json_t *doc, json_t **ret, struct topt_error *err)
         if (topt_json_member(doc, kept[i]))
             json_object_set(*ret, kept[i], topt_json_member(doc, kept[i]));
     return 0;
-}
-
-/* A text that names no type has that of its class, by the type around it. */
-static void name_text(const json_t *doc, json_t *text)
-{
-    const char *type = json_string_value(topt_json_member(doc, "model_type"));
-    const struct hf_family *f = type ? find_text_of(type) : NULL;
-    if (text && f && !topt_json_member(text, "model_type"))
-        json_object_set_new(text, "model_type", json_string(f->model_type));
-}
-
-/* The config of the language model inside one of several towers; NULL where there is
- * none.  Whether its head is the table of tokens is the outer one's to say. */
-static int nested_text(const json_t *doc, json_t **ret, struct topt_error *err)
-{
-    json_t *text = topt_json_member(doc, "text_config");
-    json_t *tied = topt_json_member(doc, "tie_word_embeddings");
-    *ret = NULL;
-    if (!text)
-        text = topt_json_member(doc, "llm_config");
-    if (!text || json_is_null(text))
-        return flat_text(doc, ret, err);
-    if (!json_is_object(text))
-        return topt_fail(err, TOPT_ERR_INVAL, "text_config must be an object");
-    *ret = json_copy(text);
-    name_text(doc, *ret);
-    if (*ret && tied)
-        json_object_set(*ret, "tie_word_embeddings", tied);
-    return *ret ? 0 : topt_nomem(err, "text_config");
 }
 
 /* Classes have a head of their own, whatever the family's language model has. */
@@ -535,6 +469,31 @@ static struct topt_model *build_alone(const json_t *doc, const char *name,
     return f ? build_family(doc, NULL, f, task, name, o, err) : NULL;
 }
 
+/* The part that hears, sees and writes, of a model of type 'whole' that may speak too. */
+static struct topt_model *build_thinker(const json_t *thinker, const char *whole,
+                                        const char *name,
+                                        const struct topt_import_options *o,
+                                        struct topt_error *err)
+{
+    char note[1500], type[100];
+    json_t *typed = json_copy((json_t *)thinker);
+    snprintf(type, sizeof type, "%.60s_thinker", whole ? whole : "");
+    if (typed && !topt_json_member(typed, "model_type"))
+        json_object_set_new(typed, "model_type", json_string(type));
+    struct topt_model *m = typed ? topt_hf_build(typed, name, o, err) : NULL;
+    json_decref(typed);
+    if (!m) {
+        topt_wrap(err, "thinker_config");
+        return NULL;
+    }
+    snprintf(note, sizeof note, "%s%sthe thinker alone: what speaks is left out",
+             m->note ? m->note : "", m->note ? "; " : "");
+    if (!topt_model_note(m, note, err))
+        return m;
+    topt_model_destroy(m);
+    return NULL;
+}
+
 struct topt_model *topt_hf_build(const json_t *doc, const char *name,
                                  const struct topt_import_options *o,
                                  struct topt_error *err)
@@ -542,6 +501,12 @@ struct topt_model *topt_hf_build(const json_t *doc, const char *name,
     char text_name[120], unread[300] = "", why[160];
     json_t *text;
     const char *part = o ? o->part : NULL;
+    const json_t *thinker = topt_json_member(doc, "thinker_config");
+    if (json_is_object(thinker) &&
+        json_is_object(topt_json_member(thinker, "text_config")))
+        return build_thinker(thinker,
+                             json_string_value(topt_json_member(doc, "model_type")), name,
+                             o, err);
     if (part && strcmp(part, "text")) {
         topt_fail(err, TOPT_ERR_USAGE, "--part %.40s is not known; text is", part);
         return NULL;
@@ -553,7 +518,7 @@ struct topt_model *topt_hf_build(const json_t *doc, const char *name,
         json_decref(text);
         return m;
     }
-    if (nested_text(doc, &text, err))
+    if (topt_hf_nested_text(doc, &text, err))
         return NULL;
     if (!text)
         return build_alone(doc, name, o, err);

@@ -7,6 +7,7 @@
 #include "hf_audio.h"
 #include "hf_convnets.h"
 #include "hf_read_decoder.h"
+#include "hf_read_each.h"
 #include "hf_read_encoders.h"
 #include "hf_read_experts.h"
 #include "hf_read_gpt.h"
@@ -21,6 +22,8 @@
 #include "hf_vision.h"
 
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 /* ---- what models end with ---------------------------------------------------------- */
 
@@ -155,6 +158,7 @@ enum {
 
 const struct hf_family topt_hf_families[] = {
     OWN("gpt2", "GPT2", topt_hf_read_gpt2),
+    LIKE("gpt-sw3", "GPT2", topt_hf_read_gpt2, 0, "gpt2"),
     OWN("opt", "OPT", topt_hf_read_opt),
     OWN("openai-gpt", "OpenAIGPT", topt_hf_read_openai_gpt),
     OWN("xglm", "XGLM", topt_hf_read_xglm),
@@ -163,6 +167,7 @@ const struct hf_family topt_hf_families[] = {
     OWN("gptj", "GPTJ", topt_hf_read_gptj),
     OWN("codegen", "CodeGen", topt_hf_read_gptj),
     OWN("phi", "Phi", topt_hf_read_phi),
+    LIKE("phi3small", "Phi3Small", topt_hf_read_phi3small, GATED, NULL),
     OWN("phi3", "Phi3", topt_hf_read_phi3),
     LIKE("phi4_multimodal_text", "Phi4Multimodal", topt_hf_read_phi3, 0, "phi4_multimodal"),
     OWN("llama", "Llama", topt_hf_read_llama),
@@ -218,6 +223,9 @@ const struct hf_family topt_hf_families[] = {
     LIKE("sdar", "SDAR", topt_hf_read_sdar, 0, "qwen3"),
     LIKE("sdar_moe", "SDARMoe", topt_hf_read_sdar_moe, 0, "qwen3_moe"),
     LIKE("Klear", "KlearMoe", topt_hf_read_klear, LLAMA | HEADS | CORRECTED, NULL),
+    LIKE("nemotron-nas", "DeciLM", topt_hf_read_puzzle, LLAMA, "llama"),
+    LIKE("deci", "DeciLM", topt_hf_read_decilm, LLAMA, "llama"),
+    LIKE("openelm", "OpenELM", topt_hf_read_openelm, LLAMA, NULL),
     LIKE("telechat3", "TeleChat3", topt_hf_read_llama, 0, "llama"),
     LIKE("youtu_llm", "Youtu", topt_hf_read_youtu, 0, "youtu"),
     {"chatglm", "ChatGLM", topt_hf_read_chatglm, NULL, generator, LLAMA, NULL, 0},
@@ -261,6 +269,7 @@ const struct hf_family topt_hf_families[] = {
          LLAMA | HEADS | CORRECTED | ALL_EXPERTS, "minimax_m3_vl_text"),
     LIKE("step3_text", "Step3Text", topt_hf_read_step3, LLAMA, NULL),
     LIKE("step3p5", "Step3p5", topt_hf_read_step3p5, LLAMA | HEADS | HF_T_SIGMOID, NULL),
+    LIKE("step3p7", "Step3p7Flash", topt_hf_read_step3p5, LLAMA | HEADS | HF_T_SIGMOID, NULL),
     ROW("minimax_m2", "MiniMaxM2", LLAMA | WIDE | CORRECTED | ALL_EXPERTS),
     ROW("olmoe", "Olmoe", LLAMA | WIDE | ALL_EXPERTS),
     ROW("flex_olmo", "FlexOlmo", LLAMA | AFTER | WIDE | ALL_EXPERTS),
@@ -275,6 +284,7 @@ const struct hf_family topt_hf_families[] = {
     ROW("ernie4_5_moe", "Ernie4_5_Moe", LLAMA | CORRECTED),
     ROW("hunyuan_v1_moe", "HunYuanMoEV1", LLAMA | HEADS | ALL_EXPERTS | HF_T_DENSE_BESIDE),
     ROW("hy_v3", "HYV3", LLAMA | HEADS | CORRECTED | HF_T_FIRST_DENSE),
+    ROW("sarvam_moe", "SarvamMoE", LLAMA | HEADS | CORRECTED),
     ROW("exaone_moe", "ExaoneMoe", LLAMA | HEADS | CORRECTED),
     ROW("afmoe", "Afmoe", LLAMA | SANDWICH | HEADS | GATE | CORRECTED),
     ROW("mellum", "Mellum", LLAMA | HEADS),
@@ -290,6 +300,7 @@ const struct hf_family topt_hf_families[] = {
     OWN("ctrl", "CTRL", topt_hf_read_ctrl),
     LIKE("modernbert-decoder", "ModernBertDecoder", topt_hf_read_modernbert_decoder, 0, NULL),
     LIKE("gemma4_unified_text", "Gemma4Unified", topt_hf_read_gemma4_unified, 0, NULL),
+    LIKE("qwen3_omni_moe_text", "Qwen3OmniMoe", topt_hf_read_qwen3_moe, 0, "qwen3_moe"),
     LIKE("qwen2_5_omni_text", "Qwen2_5Omni", topt_hf_read_qwen2, 0, NULL),
     LIKE("olmo_hybrid", "OlmoHybrid", topt_hf_read_olmo_hybrid, LLAMA | AFTER | WIDE, NULL),
     LIKE("minimax", "MiniMax", topt_hf_read_minimax, LLAMA | ALL_EXPERTS, NULL),
@@ -306,6 +317,7 @@ const struct hf_family topt_hf_families[] = {
     LIKE("rwkv", "Rwkv", topt_hf_read_rwkv, 0, NULL),
     LIKE("rwkv7", "RWKV7", topt_hf_read_rwkv7, 0, NULL),
     LIKE("xlstm", "xLSTM", topt_hf_read_xlstm, 0, NULL),
+    LIKE("plamo2", "Plamo2", topt_hf_read_plamo2, LLAMA | SANDWICH | EACH_HEAD, NULL),
     LIKE("zamba2", "Zamba2", topt_hf_read_zamba2, 0, NULL),
     LIKE("bamba", "Bamba", topt_hf_read_hybrid_mamba2, LLAMA, NULL),
     LIKE("granitemoehybrid", "GraniteMoeHybrid", topt_hf_read_hybrid_mamba2, LLAMA | ALL_EXPERTS,
@@ -415,3 +427,23 @@ const struct hf_family topt_hf_families[] = {
     {0},
 };
 /* clang-format on */
+
+const struct hf_family *topt_hf_family(const char *type)
+{
+    for (const struct hf_family *f = topt_hf_families; f->model_type; f++)
+        if (!strcmp(f->model_type, type))
+            return f;
+    return NULL;
+}
+
+const struct hf_family *topt_hf_family_of_text(const char *type)
+{
+    static const char *const ends[] = {"_text", "_text_model", NULL};
+    const struct hf_family *f = NULL;
+    char text[100];
+    for (int i = 0; ends[i] && !f; i++) {
+        snprintf(text, sizeof text, "%.60s%s", type, ends[i]);
+        f = topt_hf_family(text);
+    }
+    return f;
+}

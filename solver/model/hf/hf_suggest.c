@@ -11,19 +11,35 @@
 /* A slip of few letters in a name; in a short one it is mostly another name. */
 enum { SLIPS = 2, SHORT = 10 };
 
-/* Types that transformers has and no reader here takes stand in hf_defaults.json, by what they
- * do for which there is no operator, loss or reader. */
-int topt_hf_why_unread(const char *type, char *ret, size_t size)
+/* The key of hf_defaults.json's row 'row' under which a type is listed. */
+static int listed_under(const char *row, const char *type, char *ret, size_t size)
 {
-    json_t *unread = topt_hf_class("unread"), *types;
-    const char *why;
+    json_t *lists = topt_hf_class(row), *types;
+    const char *key;
     char word[90];
     snprintf(word, sizeof word, " %.80s ", type);
     ret[0] = '\0';
-    json_object_foreach(unread, why, types) if (strstr(json_string_value(types), word))
-        snprintf(ret, size, "%s", why);
-    json_decref(unread);
+    json_object_foreach(lists, key, types) if (strstr(json_string_value(types), word))
+        snprintf(ret, size, "%s", key);
+    json_decref(lists);
     return ret[0] != '\0';
+}
+
+/* Types that transformers has and no reader here takes stand there by what they do for which
+ * there is no operator, loss or reader. */
+int topt_hf_why_unread(const char *type, char *ret, size_t size)
+{
+    return listed_under("unread", type, ret, size);
+}
+
+int topt_hf_text_of(const char *type, char *ret, size_t size)
+{
+    return listed_under("texts", type, ret, size);
+}
+
+int topt_hf_flat_text_of(const char *type, char *ret, size_t size)
+{
+    return listed_under("flat_texts", type, ret, size);
 }
 
 static void near_type(const char *type, char *ret, size_t size)
@@ -65,6 +81,17 @@ static int same_version(const char *a, const char *b)
     }
 }
 
+/* Would the family have latent attention of which the config has no size? */
+static int adds_a_latent(const json_t *doc, const char *type)
+{
+    static const char rank[] = "kv_lora_rank";
+    json_t *row = topt_hf_class(type);
+    int adds = json_object_get(json_object_get(row, "keys"), rank) &&
+               !json_object_get(doc, rank);
+    json_decref(row);
+    return adds;
+}
+
 /* The family whose class knows the most of the config's keys, if those are nearly all, and
  * that reads every size in it; the first of several. */
 static const char *fitting(const json_t *doc, topt_hf_try *parameters_as, double *ret)
@@ -84,7 +111,8 @@ static const char *fitting(const json_t *doc, topt_hf_try *parameters_as, double
     for (int most = n + 1; !best && most > 0 && most >= n - n / NEARLY; most--)
         for (int i = 0; !best && i < count; i++) {
             const char *type = topt_hf_families[i].model_type;
-            if (known[i] == most && (*ret = parameters_as(doc, type)) > 0)
+            if (known[i] == most && !adds_a_latent(doc, type) &&
+                (*ret = parameters_as(doc, type)) > 0)
                 best = type;
         }
     json_decref(keys);

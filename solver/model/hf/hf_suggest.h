@@ -19,4 +19,9 @@ int topt_hf_refuse_draft(const json_t *doc, struct topt_error *err);
 /* Does no reader take a type that transformers has, and why? */
 int topt_hf_why_unread(const char *type, char *ret, size_t size);
 
+/* Does a model of several towers have a text of another family where its text_config names none,
+ * and which?  The same where the text's keys stand beside the towers. */
+int topt_hf_text_of(const char *type, char *ret, size_t size);
+int topt_hf_flat_text_of(const char *type, char *ret, size_t size);
+
 #endif

@@ -73,7 +73,7 @@ static int is_needed_sample(const struct onnx *x, int value)
 static int map_input(struct onnx *x, int value)
 {
     static const int8_t plain[] = {0, 1, 2}, turned[] = {1, 0, 2}, flat[] = {0, 2},
-                        image[] = {0, 1, 2, 3}, last[] = {0, 2, 3, 1},
+                        image[] = {0, 1, 2, 3, 3}, last[] = {0, 2, 3, 1},
                         signal[] = {0, 1, 3}, row[] = {0, -1, -1, 2};
     struct onnx_value *v = &x->value[value];
     const struct onnx_shape *s = &v->shape;
@@ -83,10 +83,10 @@ static int map_input(struct onnx *x, int value)
     int is_row =
         s->ndim == 4 && s->dim[1] == 1 && s->dim[2] == 1 && !x->value[value].as_image;
     int is_image =
-        !is_row && (s->ndim == 4 || (s->ndim == 3 && x->value[value].as_image));
-    if (s->ndim < 1 || s->ndim > 4)
+        !is_row && (s->ndim >= 4 || (s->ndim == 3 && x->value[value].as_image));
+    if (s->ndim < 1 || s->ndim > 5)
         return topt_fail(x->err, TOPT_ERR_INVAL,
-                         "input '%.60s' has %d dimensions; 1 to 4 are read", v->name,
+                         "input '%.60s' has %d dimensions; 1 to 5 are read", v->name,
                          s->ndim);
     if (samples_of(x, value) != x->batch ||
         (!is_image && positions_of(x, value) != x->model->seq))
@@ -98,8 +98,9 @@ static int map_input(struct onnx *x, int value)
     struct topt_attrs a = {.features = s->ndim > 1 ? s->dim[s->ndim - 1] : 1};
     if (is_image)
         a = (struct topt_attrs){.channels = s->dim[1],
-                                .height = s->ndim == 4 ? s->dim[2] : 1,
-                                .width = s->dim[s->ndim - 1]};
+                                .height = s->ndim >= 4 ? s->dim[2] : 1,
+                                .width =
+                                    s->dim[s->ndim - 1] * (s->ndim == 5 ? s->dim[3] : 1)};
     if (v->channels_last)
         a = (struct topt_attrs){
             .channels = s->dim[3], .height = s->dim[1], .width = s->dim[2]};
@@ -109,7 +110,7 @@ static int map_input(struct onnx *x, int value)
     topt_onnx_view_fresh(v, t,
                          is_row                     ? row
                          : v->channels_last         ? last
-                         : s->ndim == 4             ? image
+                         : s->ndim >= 4             ? image
                          : is_image                 ? signal
                          : s->ndim <= 2             ? flat
                          : x->value[value].as_steps ? turned

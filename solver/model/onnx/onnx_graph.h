@@ -128,7 +128,8 @@ struct onnx_kind {
 
 /* What a window does along rows [0] and columns [1]; a signal is one row. */
 struct onnx_window {
-    int64_t kernel[2], stride[2], dilation[2], before[2], after[2];
+    /* of rows and columns, a signal's alone of columns; of depth before these */
+    int64_t kernel[3], stride[3], dilation[3], before[3], after[3];
     int ceil;
 };
 

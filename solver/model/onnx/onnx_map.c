@@ -218,11 +218,10 @@ int topt_onnx_rows(struct onnx *x, const struct onnx_node *n, const struct onnx_
 /* Is the value an image as it is: samples, channels, rows, columns? */
 int topt_onnx_is_image(const struct onnx *x, const struct onnx_value *a)
 {
-    static const int8_t two[] = {0, 1, 2, 3}, one[] = {0, 1, 3};
     struct onnx_value fresh = {.shape = a->shape};
-    if (a->shape.ndim < 3 || a->shape.ndim > 4 || tensor_of(x, &a->view)->ndim != 4)
+    if (a->shape.ndim < 3 || a->shape.ndim > 5 || tensor_of(x, &a->view)->ndim != 4)
         return 0;
-    topt_onnx_view_fresh(&fresh, a->view.tensor, a->shape.ndim == 4 ? two : one);
+    topt_onnx_image_view(&fresh, a->view.tensor);
     return topt_onnx_view_same(&fresh.view, &a->view);
 }
 
@@ -307,15 +306,15 @@ static int image_of_rows(struct onnx *x, const struct onnx_node *n,
 
 int topt_onnx_image(struct onnx *x, const struct onnx_node *n, const struct onnx_value *a)
 {
-    if (a->shape.ndim < 3 || a->shape.ndim > 4)
+    if (a->shape.ndim < 3 || a->shape.ndim > 5)
         return topt_onnx_fail(x, n, "%d dimensions are no image", a->shape.ndim);
     if (topt_onnx_is_image(x, a))
         return a->view.tensor;
     int images = tensor_of(x, &a->view)->ndim == 4;
     struct topt_attrs attrs = {.groups = images ? shuffled(x, a) : 0};
     int t = attrs.groups ? topt_onnx_regroup(x, n, a->view.tensor, a->shape.dim[1], 1)
-            : images     ? -2
-                         : image_of_rows(x, n, a);
+            : images || a->shape.ndim == 5 ? -2
+                                           : image_of_rows(x, n, a);
     if (attrs.groups && t >= 0)
         t = topt_onnx_emit(x, n, "shuffle", ".shuffle", t, -1, &attrs);
     return t != -2 ? t
@@ -345,8 +344,8 @@ int topt_onnx_features(struct onnx *x, const struct onnx_node *n,
 
 void topt_onnx_image_view(struct onnx_value *v, int tensor)
 {
-    static const int8_t two[] = {0, 1, 2, 3}, one[] = {0, 1, 3};
-    topt_onnx_view_fresh(v, tensor, v->shape.ndim == 4 ? two : one);
+    static const int8_t three[] = {0, 1, 2, 3, 3}, one[] = {0, 1, 3};
+    topt_onnx_view_fresh(v, tensor, v->shape.ndim == 3 ? one : three);
 }
 
 int topt_onnx_put_image(struct onnx *x, const struct onnx_node *n, int tensor)

@@ -27,6 +27,36 @@ static struct topt_attrs slide(const struct onnx_window *w)
                                .ceil = w->ceil};
 }
 
+/* Windows over three dimensions: the last two are columns here, of which there are as many windows
+ * of as many numbers. */
+static int fold_columns(struct onnx *x, const struct onnx_node *n, int transposed,
+                        const struct onnx_window *w, struct topt_attrs *a)
+{
+    const struct onnx_shape *from = &topt_onnx_in(x, n, 0)->shape,
+                            *to = &onnx_out(x, n, 0)->shape;
+    if (from->ndim != 5)
+        return 0;
+    int64_t in = from->dim[3] * from->dim[4], out = to->dim[3] * to->dim[4];
+    int64_t size = w->kernel[1] * w->kernel[2], by = w->stride[1] * w->stride[2], pad;
+    if (transposed) {
+        by = out > (in - 1) * by + size ? (out + in - 1) / in : by;
+        pad = (in - 1) * by + size - out;
+    } else {
+        if (out > 1 && out * by <= in - size)
+            by = (in - size + out - 2) / (out - 1);
+        else if (out == 1 && in >= size + by)
+            by = in - size + 1;
+        pad = (out - 1) * by + size - in;
+    }
+    pad = pad > 0 ? pad : 0;
+    a->kernel_w = size;
+    a->stride_w = by;
+    a->dilation_w = 1;
+    a->pad_left = pad / 2;
+    a->pad_right = pad - pad / 2;
+    return topt_model_plan_only(x->model, "windows over three dimensions", x->err);
+}
+
 /* Groups of channels are the units of the image's.  The tensor that is convolved, or
  * -1. */
 static int group_channels(struct onnx *x, const struct onnx_node *n, int tensor,
@@ -50,7 +80,7 @@ static int is_product(const struct onnx *x, const struct onnx_node *n,
 {
     const struct onnx_shape *y = &onnx_out(x, n, 0)->shape;
     return !topt_onnx_is_image(x, a) && topt_onnx_int(n, "group", 1) == 1 &&
-           w->kernel[0] * w->kernel[1] == 1 &&
+           w->kernel[0] * w->kernel[1] * w->kernel[2] == 1 &&
            topt_onnx_elements(&a->shape) == a->shape.dim[0] * a->shape.dim[1] &&
            topt_onnx_elements(y) == y->dim[0] * y->dim[1];
 }
@@ -77,6 +107,8 @@ int topt_onnx_map_conv(struct onnx *x, const struct onnx_node *n)
         return topt_onnx_product(x, n, a, 1, w->shape.dim[0],
                                  topt_onnx_in(x, n, 2) != NULL, 1);
     struct topt_attrs attrs = slide(&win);
+    if (fold_columns(x, n, 0, &win, &attrs))
+        return -1;
     int t = topt_onnx_image(x, n, a);
     t = t < 0 ? -1 : group_channels(x, n, t, &attrs);
     return with_bias(x, n, attrs.groups ? "conv_grouped" : "conv", t, &attrs);
@@ -95,8 +127,10 @@ int topt_onnx_map_conv_transpose(struct onnx *x, const struct onnx_node *n)
         return topt_onnx_fail(x, n, "it is in groups: no row transposes those");
     struct topt_attrs attrs = slide(&win);
     attrs.features = w->shape.dim[1];
-    attrs.height = y->ndim == 4 ? y->dim[2] : 1;
-    attrs.width = y->dim[y->ndim - 1];
+    attrs.height = y->ndim >= 4 ? y->dim[2] : 1;
+    attrs.width = y->dim[y->ndim - 1] * (y->ndim == 5 ? y->dim[3] : 1);
+    if (fold_columns(x, n, 1, &win, &attrs))
+        return -1;
     return with_bias(x, n, "conv_transpose", topt_onnx_image(x, n, a), &attrs);
 }
 
@@ -126,7 +160,7 @@ int topt_onnx_map_pad(struct onnx *x, const struct onnx_node *n)
     if (v && (!v->held || topt_onnx_elements(&v->shape) != 1))
         return topt_onnx_fail(x, n, "it pads with no constant number");
     double value = v ? v->held[0] : topt_onnx_real(n, "value", 0);
-    if (none || ndim < 3)
+    if (none || ndim < 3 || ndim > 4)
         return topt_onnx_fail(x, n, "it pads other than rows and columns, or cuts them");
     attrs.pad_top = rows < 0 ? 0 : pad[rows];
     attrs.pad_bottom = rows < 0 ? 0 : pad[ndim + rows];
@@ -146,7 +180,7 @@ int topt_onnx_map_pad(struct onnx *x, const struct onnx_node *n)
 static int put_pixel(struct onnx *x, const struct onnx_node *n, const char *kind,
                      int tensor)
 {
-    static const int8_t axes[] = {0, 2, -1, -1};
+    static const int8_t axes[] = {0, 2, -1, -1, -1};
     int t = tensor < 0 ? -1 : topt_onnx_emit(x, n, kind, "", tensor, -1, NULL);
     if (t < 0)
         return -1;
@@ -175,10 +209,13 @@ int topt_onnx_map_pool(struct onnx *x, const struct onnx_node *n)
     int t = topt_onnx_image(x, n, a);
     const struct topt_tensor *image = t < 0 ? NULL : &x->model->tensor[t];
     if (image && average && w.kernel[0] == topt_onnx_extent_of(image, 2) &&
-        w.kernel[1] == topt_onnx_extent_of(image, 3) &&
-        w.before[0] + w.before[1] + w.after[0] + w.after[1] == 0)
+        w.kernel[1] * w.kernel[2] == topt_onnx_extent_of(image, 3) &&
+        w.before[0] + w.before[1] + w.before[2] + w.after[0] + w.after[1] + w.after[2] ==
+            0)
         return put_pixel(x, n, "global_pool", t);
     struct topt_attrs attrs = slide(&w);
+    if (fold_columns(x, n, 0, &w, &attrs))
+        return -1;
     attrs.average = average;
     attrs.count_pad = topt_onnx_int(n, "count_include_pad", 0) != 0;
     return pooled(x, n, t, &attrs);
@@ -345,8 +382,10 @@ int topt_onnx_map_resize(struct onnx *x, const struct onnx_node *n)
     int ndim = a->shape.ndim, t = topt_onnx_image(x, n, a);
     if (t < 0)
         return -1;
-    if (y->dim[0] != a->shape.dim[0] || y->dim[1] != a->shape.dim[1])
-        return topt_onnx_fail(x, n, "it resizes samples or channels");
+    if (y->dim[0] != a->shape.dim[0] || y->dim[1] != a->shape.dim[1] || ndim > 4)
+        return topt_onnx_fail(x, n,
+                              ndim > 4 ? "it resizes three dimensions"
+                                       : "it resizes samples or channels");
     struct topt_attrs attrs = {
         .height = ndim == 4 ? y->dim[2] : 1,
         .width = y->dim[ndim - 1],

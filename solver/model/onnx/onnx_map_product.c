@@ -155,8 +155,6 @@ static int find_recurrence(struct onnx *x, const struct onnx_node *n,
     }
     if (!known || topt_onnx_attr(n, "clip"))
         return topt_onnx_fail(x, n, "it has activations or a clip of its own");
-    if (ret->gates == 3 && topt_onnx_in(x, n, 3))
-        topt_onnx_note(x, "of a GRU's two biases those of its first two gates are one");
     if (ret->gates == 3 && !topt_onnx_int(n, "linear_before_reset", 0))
         return topt_onnx_fail(x, n, "linear_before_reset is 0: the row resets after");
     return 0;
@@ -184,6 +182,20 @@ static int check_recurrent(struct onnx *x, const struct onnx_node *n)
     return refuse_state(x, n, 5) || refuse_state(x, n, 6) ? -1 : 0;
 }
 
+/* A GRU's second biases of its first two gates, which are added to the first ones; that of the third
+ * is the operator's own. */
+static int second_biases(struct onnx *x, const struct onnx_node *n, int t)
+{
+    struct topt_attrs two = {.features_unit = 2},
+                      third = {.offset = 2, .features_unit = 1};
+    int gates = topt_onnx_emit(x, n, "slice", ".gates", t, -1, &two);
+    int rest = topt_onnx_emit(x, n, "slice", ".third", t, -1, &third);
+    if (gates < 0 || rest < 0)
+        return -1;
+    gates = topt_onnx_emit(x, n, "bias", ".state_bias", gates, -1, NULL);
+    return gates < 0 ? -1 : topt_onnx_emit(x, n, "concat", ".pre", gates, rest, NULL);
+}
+
 /* One direction: products of all inputs, then the steps; backward ones on reversed
  * positions.  Its outputs at all positions as a tensor, and that of its last step. */
 static int one_direction(struct onnx *x, const struct onnx_node *n,
@@ -195,8 +207,9 @@ static int one_direction(struct onnx *x, const struct onnx_node *n,
     int t = topt_onnx_emit(x, n, "linear", ".inputs", rows, -1, &pre);
     if (t >= 0 && topt_onnx_in(x, n, 3))
         t = topt_onnx_emit(x, n, "bias", ".bias", t, -1, NULL);
-    if (t >= 0 && topt_onnx_in(x, n, 3) && r->gates != 3) /* of the state's product */
-        t = topt_onnx_emit(x, n, "bias", ".state_bias", t, -1, NULL);
+    if (t >= 0 && topt_onnx_in(x, n, 3)) /* of the state's product */
+        t = r->gates == 3 ? second_biases(x, n, t)
+                          : topt_onnx_emit(x, n, "bias", ".state_bias", t, -1, NULL);
     if (t >= 0 && backward)
         t = topt_onnx_emit(x, n, "reverse", ".turned", t, -1, NULL);
     t = t < 0 ? -1 : topt_onnx_emit(x, n, r->kind, ".steps", t, -1, &r->attrs);

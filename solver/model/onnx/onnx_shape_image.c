@@ -32,20 +32,22 @@ int topt_onnx_window(const struct onnx *x, const struct onnx_node *n,
                      struct onnx_window *ret)
 {
     const struct onnx_value *a = topt_onnx_in(x, n, 0), *w = topt_onnx_in(x, n, 1);
-    int64_t kernel[4], stride[4] = {1, 1, 1, 1}, dilation[4] = {1, 1, 1, 1}, pad[4] = {0};
-    int rank = a ? a->shape.ndim - 2 : 0, lower, first = 2 - rank;
-    if (rank < 1 || rank > 2)
-        return topt_onnx_fail(x, n, "windows over %d dimensions; 1 and 2 are done", rank);
-    int given = topt_onnx_ints(n, "kernel_shape", kernel, 4);
+    int64_t kernel[6], stride[6] = {1, 1, 1}, dilation[6] = {1, 1, 1}, pad[6] = {0};
+    int rank = a ? a->shape.ndim - 2 : 0, lower, first = rank == 1;
+    if (rank < 1 || rank > 3)
+        return topt_onnx_fail(x, n, "windows over %d dimensions; 1 to 3 are done", rank);
+    int given = topt_onnx_ints(n, "kernel_shape", kernel, 6);
     for (int i = 0; i < rank && given < 0 && w && w->shape.ndim == rank + 2; i++)
         kernel[i] = w->shape.dim[2 + i];
     if (given < 0 && (!w || w->shape.ndim != rank + 2))
         return topt_onnx_fail(x, n, "kernel_shape is missing");
-    topt_onnx_ints(n, "strides", stride, 4);
-    topt_onnx_ints(n, "dilations", dilation, 4);
-    topt_onnx_ints(n, "pads", pad, 4);
-    *ret = (struct onnx_window){{1, 1}, {1, 1}, {1, 1},
-                                {0, 0}, {0, 0}, (int)topt_onnx_int(n, "ceil_mode", 0)};
+    topt_onnx_ints(n, "strides", stride, 6);
+    topt_onnx_ints(n, "dilations", dilation, 6);
+    topt_onnx_ints(n, "pads", pad, 6);
+    *ret = (struct onnx_window){.kernel = {1, 1, 1},
+                                .stride = {1, 1, 1},
+                                .dilation = {1, 1, 1},
+                                .ceil = (int)topt_onnx_int(n, "ceil_mode", 0)};
     int same = same_padding(n, &lower);
     for (int i = 0; i < rank; i++) {
         int k = first + i;
@@ -76,7 +78,7 @@ static int infer_windows(struct onnx *x, const struct onnx_node *n, int64_t chan
         return -1;
     s.dim[1] = channels;
     for (int i = 2; i < s.ndim; i++) {
-        int k = i - 2 + 4 - s.ndim;
+        int k = i - 2 + (s.ndim == 3);
         int64_t reach = (w.kernel[k] - 1) * w.dilation[k] + 1;
         int64_t room = a->shape.dim[i] + w.before[k] + w.after[k] - reach;
         if (room < 0)
@@ -142,12 +144,12 @@ static int spread_extents(const struct onnx *x, const struct onnx_node *n,
                           struct onnx_window *w, int64_t *ret)
 {
     const struct onnx_shape *a = &topt_onnx_in(x, n, 0)->shape;
-    int64_t more[4] = {0}, want[4];
+    int64_t more[6] = {0}, want[6];
     int rank = a->ndim - 2, lower, same = same_padding(n, &lower);
-    int given = topt_onnx_ints(n, "output_shape", want, 4);
-    topt_onnx_ints(n, "output_padding", more, 4);
+    int given = topt_onnx_ints(n, "output_shape", want, 6);
+    topt_onnx_ints(n, "output_padding", more, 6);
     for (int i = 0; i < rank; i++) {
-        int k = 2 - rank + i;
+        int k = (rank == 1) + i;
         int64_t reach = (w->kernel[k] - 1) * w->dilation[k] + 1;
         if (more[i] < 0 || more[i] > 1 << 15 || a->dim[2 + i] > (int64_t)1 << 30)
             return topt_onnx_fail(x, n, "output_padding must be 0..32768");
@@ -166,14 +168,14 @@ static int spread_extents(const struct onnx *x, const struct onnx_node *n,
 int topt_onnx_spread(const struct onnx *x, const struct onnx_node *n,
                      struct onnx_window *ret)
 {
-    int64_t extent[4];
+    int64_t extent[6];
     return topt_onnx_window(x, n, ret) || spread_extents(x, n, ret, extent) ? -1 : 0;
 }
 
 int topt_onnx_infer_conv_transpose(struct onnx *x, const struct onnx_node *n)
 {
     struct onnx_window w;
-    int64_t extent[4];
+    int64_t extent[6];
     if (topt_onnx_need(x, n, 2))
         return -1;
     const struct onnx_shape *a = &topt_onnx_in(x, n, 0)->shape,

@@ -47,6 +47,18 @@ DIFFUSERS = {
         "flip_sin_to_cos": True, "use_linear_projection": False, "upcast_attention": False,
         "resnet_out_scale_factor": 1.0, "time_embedding_type": "positional", "conv_in_kernel": 3,
         "conv_out_kernel": 3, "attention_type": "default", "addition_embed_type_num_heads": 64},
+    "ChromaTransformer2DModel": {"patch_size": 1, "axes_dims_rope": [16, 56, 56]},
+    "Flux2Transformer2DModel": {"patch_size": 1, "axes_dims_rope": [32, 32, 32, 32], "timestep_guidance_channels": 256,
+                                "rope_theta": 2000},
+    "HunyuanVideoTransformer3DModel": {"qk_norm": "rms_norm", "rope_theta": 256.0, "rope_axes_dim": [16, 56, 56]},
+    "LTXVideoTransformer3DModel": {
+        "patch_size_t": 1, "qk_norm": "rms_norm_across_heads", "attention_bias": True, "attention_out_bias": True,
+        "norm_elementwise_affine": False, "activation_fn": "gelu-approximate"},
+    "PixArtTransformer2DModel": {
+        "norm_num_groups": 32, "attention_bias": True, "num_embeds_ada_norm": 1000, "norm_type": "ada_norm_single",
+        "attention_type": "default", "norm_elementwise_affine": False, "activation_fn": "gelu-approximate"},
+    "ZImageTransformer2DModel": {"all_f_patch_size": [1], "all_patch_size": [2], "axes_dims": [32, 48, 48],
+                                 "axes_lens": [1024, 512, 512]},
     "FluxTransformer2DModel": {"patch_size": 1, "axes_dims_rope": [16, 56, 56]},
     "QwenImageTransformer2DModel": {"patch_size": 2, "axes_dims_rope": [16, 56, 56], "zero_cond_t": False,
                                     "use_layer3d_rope": False},
@@ -117,9 +129,11 @@ time_step tdnn contrastive softmax_ in_fp32 router_prob nextn mtp
 UNREAD = {
     "it is an object detector, whose loss matches boxes": """
         conditional_detr d_fine dab-detr deformable_detr deimv2 detr grounding-dino lw_detr mm-grounding-dino
-        omdet-turbo owlv2 owlvit pp_doclayout_v2 pp_doclayout_v3 rf_detr rt_detr rt_detr_v2 table-transformer yolos""",
+        omdet-turbo owlv2 owlvit pp_doclayout_v2 pp_doclayout_v3 rf-detr rf_detr rt_detr rt_detr_resnet rt_detr_v2 lw_detr_vit sam3_detr_decoder sam3_detr_encoder
+        sam3_lite_text_detr_decoder sam3_lite_text_detr_encoder slanet slanext table-transformer yolos""",
     "it is a segmentation model": """
-        clipseg edgetam edgetam_video eomt mask2former maskformer maskformer-swin oneformer sam sam2
+        clipseg edgetam eomt_dinov3 sam3_geometry_encoder sam3_lite_text_geometry_encoder sam3_lite_text_mask_decoder
+        sam3_mask_decoder sapiens2 sapiens2_head videomt vitmatte vitpose edgetam_video eomt mask2former maskformer maskformer-swin oneformer sam sam2
         sam2_hiera_det_model sam2_video sam2_vision_model sam3 sam3_lite_text sam3_lite_text_text_model sam3_tracker
         sam3_tracker_video sam3_video sam3_vision_model sam3_vit_model sam_hq sam_hq_vision_model sam_vision_model
         seggpt upernet""",
@@ -132,12 +146,13 @@ UNREAD = {
         vibevoice_acoustic_tokenizer_decoder vibevoice_acoustic_tokenizer_encoder xcodec""",
     "it generates speech or music": """
         bark clvp csm dia fastspeech2_conformer fastspeech2_conformer_with_hifigan higgs_audio_v2 moshi musicgen
-        musicgen_melody pop2piano qwen2_5_omni qwen3_omni_moe speecht5 vits""",
+        musicgen_melody pop2piano speecht5 vits""",
     "its audio encoder is not read": """
-        audio-spectrogram-transformer audioflamingo3_encoder clap cohere_asr gemma3n_audio gemma4_audio
-        glmasr_encoder kyutai_speech_to_text lasr_ctc lasr_encoder moonshine parakeet_ctc parakeet_encoder
-        parakeet_rnnt parakeet_tdt pe_audio_encoder qwen2_audio_encoder qwen3_omni_moe_thinker seamless_m4t
-        seamless_m4t_v2 sew sew-d speech_to_text voxtral_encoder voxtral_realtime voxtral_realtime_encoder
+        audio-spectrogram-transformer clap cohere_asr gemma3n_audio gemma4_audio
+        glmasr_encoder kyutai_speech_to_text lasr_ctc lasr_encoder moonshine moonshine_streaming
+        moonshine_streaming_encoder parakeet_ctc parakeet_encoder
+        parakeet_rnnt parakeet_tdt pe_audio_encoder seamless_m4t
+        seamless_m4t_v2 sew sew-d speech_to_text voxtral_realtime voxtral_realtime_encoder
         wav2vec2-bert wav2vec2-conformer""",
     "it forecasts time series": """
         autoformer informer patchtsmixer patchtst time_series_transformer timesfm timesfm2_5""",
@@ -146,30 +161,74 @@ UNREAD = {
     "it is a policy for robots or games": """
         decision_transformer pi0""",
     "its network for documents is not read": """
-        donut-swin lilt markuplm mgp-str pix2struct pp_formulanet pp_lcnet pp_ocrv5_mobile_det pp_ocrv5_mobile_rec
+        donut-swin layoutlmv2 layoutxlm lilt markuplm mgp-str pix2struct pp_formulanet pp_lcnet pp_lcnet_v3 pp_lcnet_v4 pp_ocrv5_server_det pp_ocrv6_medium_det
+        pp_ocrv5_mobile_det pp_ocrv5_mobile_rec
         pp_ocrv5_server_rec pp_ocrv6_small_det pp_ocrv6_small_rec pp_ocrv6_tiny_rec textnet trocr udop uvdoc""",
     "its vision tower, or the projector behind it, is not read": """
         aimv2 aimv2_text_model aimv2_vision_model align align_text_model altclip altclip_text_model blip
         blip_2_qformer blip_text_model bridgetower bridgetower_text_model chinese_clip chinese_clip_text_model
         chinese_clip_vision_model colmodernvbert colqwen2 ernie4_5_vl_moe ernie4_5_vl_moe_text evolla
-        exaone4_5_vision flava flava_text_model gemma4_vision git glm4v_moe_vision glm4v_vision glm_image_vision
+        exaone4_5_vision flava flava_text_model git paddleocr_vl glm_image_vision
         glm_image_vqmodel glm_ocr_vision groupvit groupvit_text_model idefics ijepa kosmos-2 kosmos_2_text_model
-        kosmos_2_5_text_model kosmos-2.5 lxmert mlcd mlcd_vision_model paddleocr_vl paddleocr_vl_text
-        bunny-llama deepseek_vl_v2 hunyuan_vl llava-qwen2 llava_qwen2 minicpmo minicpmv molmo molmo2 moondream1
-        moondream2 moondream3 phi4-siglip phi4mm youtu_vl perceiver pixio qianfan_ocr_vision qwen3_5_moe_vision qwen3_5_vision qwen3_vl_moe_vision qwen3_vl_vision vilt
+        kosmos_2_5_text_model kosmos-2.5 lxmert mlcd mlcd_vision_model 
+        minicpmo minicpmv molmo molmo2 moondream1
+        moondream2 moondream3 phi4-siglip youtu_vl perceiver pixio qianfan_ocr_vision vilt
         visual_bert""",
     "its stages of images at falling resolution are not read": """
-        bit cvt dinov3_convnext focalnet hgnet_v2 hiera imagegpt levit mobilevit mobilevitv2 poolformer pvt pvt_v2
+        bit cvt dinat dinov3_convnext focalnet hgnet_v2 hiera imagegpt levit mobilevit mobilevitv2 poolformer pvt pvt_v2
         swiftformer swin2sr swinv2 vitdet timm_wrapper timm_backbone""",
     "its kind of attention, or what stands in place of it, is not read": """
-        blt canine convbert cpmant longcat_flash_ngram phi3small plamo2 doge fnet funnel gpt_neox_japanese hrm_text jetmoe luke
+        blt canine convbert cpmant longcat_flash_ngram doge fnet funnel gpt_neox_japanese hrm_text jetmoe luke
         mobilebert openai_privacy_filter recurrent_gemma reformer rembert roc_bert splinter
         squeezebert xmod zamba""",
-    "its layers differ in heads and widths, of which no reader takes more than two kinds": """
-        nemotron-nas deci openelm""",
+    "it is a part of another model, and no model alone": """
+        audioflamingo3_encoder qwen2_audio_encoder voxtral_encoder gemma4_vision glm4v_moe_vision glm4v_vision
+        qwen3_5_moe_vision qwen3_5_vision qwen3_vl_moe_vision qwen3_vl_vision
+        EvollaModel align_vision_model altclip_vision_model blip_2_vision_model blip_vision_model
+        blt_global_transformer blt_local_decoder blt_local_encoder blt_patcher bridgetower_vision_model chameleon_vqgan
+        clap_audio_model clap_text_model clipseg_text_model clipseg_vision_model clvp_decoder clvp_encoder
+        csm_depth_decoder_model deepseek_ocr2_encoder deepseek_ocr2_sam_vision_model deepseek_ocr2_vision dia_decoder
+        dia_encoder emu3_vqgan ernie4_5_vl_moe_vision fastspeech2_conformer_hifigan flava_image_model
+        flava_multimodal_model florence_vision gemma3n_vision gemma4_unified_audio gemma4_unified_vision
+        git_vision_model granite_speech_encoder granite_speech_plus_encoder groupvit_vision_model idefics2_perceiver
+        idefics2_vision idefics_perciever idefics_vision instructblip_qformer instructblip_vision_model
+        instructblipvideo_qformer instructblipvideo_vision_model janus_vision_model janus_vqgan kosmos_2_5_vision_model
+        kosmos_2_vision_model llama4_vision_model minicpmv4_6_vision minimax_m3_vl_vision mllama_vision_model
+        moshi_depth muse_glimmer_vision musicgen_decoder musicgen_melody_decoder owlv2_text_model owlv2_vision_model
+        owlvit_text_model owlvit_vision_model paddleocr_vl_vision phi4_multimodal_audio phi4_multimodal_vision
+        pix2struct_text_model pix2struct_vision_model qwen2_5_omni_audio_encoder qwen2_5_omni_bigvgan qwen2_5_omni_dit
+        qwen2_5_omni_talker qwen2_5_omni_token2wav qwen2_5_omni_vision_encoder qwen2_5_vl_vision qwen2_vl_vision
+        qwen3_omni_moe_audio_encoder qwen3_omni_moe_talker_code_predictor qwen3_omni_moe_talker_text
+        qwen3_omni_moe_vision_encoder qwen_omni_thinker_audio_encoder rf_detr_dinov2 t5_gemma_module t5gemma2_decoder
+        t5gemma2_encoder t5gemma2_text uvdoc_backbone vitpose_backbone voxtral_realtime_text xclip_text_model
+        xclip_vision_model diffusion_gemma_text qwen3_asr_audio_encoder""",
+    "it decodes text by another kind of attention, or by images as tokens": """
+        chameleon diffusion_gemma emu3 emu3_text_model""",
     "its kind of encoder and decoder is not read": """
         bigbird_pegasus encoder-decoder fsmt led nllb-moe pegasus_x prophetnet rag t5gemma2
         vision-encoder-decoder speech-encoder-decoder vision-text-dual-encoder""",
+}
+
+# Families of the text in models of several towers whose text_config names none (class defaults, or those of the
+# code that comes with the weights), where that is not the whole's type with an end like _text.
+TEXTS = {
+    "llama": """deepseek_vl deepseek_vl_hybrid glmasr granite4_vision idefics3 janus llava llava_next llava_next_video
+        perception_lm smolvlm video_llava vipllava voxtral multi_modality""",
+    "qwen2": """audioflamingo3 fast_vlm got_ocr2 internvl llava_onevision musicflamingo ovis2 pp_chart2table qwen2_audio
+        vibevoice_asr video_llama_3""",
+    "qwen3": "lighton_ocr qianfan_ocr qwen3_asr qwen3_asr_thinker",
+    "cohere2": "aya_vision cohere2_vision", "opt": "blip-2 instructblip instructblipvideo",
+    "gemma": "colpali paligemma", "exaone4": "exaone4_5", "persimmon": "fuyu", "glm4v_text": "glm46v glmga",
+    "granite": "granite_speech granite_speech_plus", "mistral": "idefics2 mistral3", "lfm2": "lfm2_vl",
+    "gemma3_text": "shieldgemma2", "qwen3_vl_text": "cosmos3_omni", "modernbert": "modernvbert pe_audio",
+    "deepseek_v3": "kimi_vl", "deepseek_v2": "deepseek_vl_v2 deepseek_ocr", "kimi_k2": "kimi_k25",
+    "qwen3_omni_moe_text": "qwen3_omni_moe_thinker", "ernie4_5": "paddleocr_vl",
+    "minimax_m3_vl_text": "minimax_m3",
+}
+# ... and of those whose keys stand beside the towers'.
+FLAT_TEXTS = {
+    "phi3": "phi3_v phi4mm", "qwen2": "llava_qwen2 llava-qwen2", "llama": "llava_llama bunny-llama",
+    "ernie4_5": "paddleocr_vl", "hunyuan_v1_dense": "hunyuan_vl",
 }
 
 # Keys that a class computes from others, or that nothing of it reads.
@@ -224,7 +283,7 @@ def main():
             row["theta"] = theta
         rows[name] = row
     rows |= {name: {"keys": keys, "none": []} for name, keys in DIFFUSERS.items()}
-    for name, words in (("harmless", HARMLESS), ("unread", UNREAD)):
+    for name, words in (("harmless", HARMLESS), ("unread", UNREAD), ("texts", TEXTS), ("flat_texts", FLAT_TEXTS)):
         rows[name] = {key: f" {' '.join(text.split())} " for key, text in words.items()}
     lines = [f"{json.dumps(n)}: {json.dumps(r, separators=(',', ':'))}" for n, r in rows.items()]
     print('{"from": "transformers %s",' % transformers.__version__)

@@ -623,6 +623,8 @@ int topt_hf_mlp(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
     int64_t times = a->wide_where_shared && takes_keys(b) ? 2 : 1;
+    if (layer_is(b, HF_MAP_MLP))
+        return topt_hf_linear(b, x, a->width, 1, 0, "mlp.map");
     return a->experts && !layer_is(b, HF_DENSE) ? expert_mlp(b, x)
                                                 : dense_mlp(b, x, times * a->inner, "");
 }
@@ -677,6 +679,8 @@ static int mix(struct hf_builder *b, int x)
         return attention_across(b, x);
     if (layer_is(b, HF_MIXED))
         return topt_hf_mix(b, x);
+    if (layer_is(b, HF_MAP_MIX))
+        return topt_hf_linear(b, x, b->a->width, 1, 0, "mix.map");
     int y = topt_hf_attention(b, x);
     return layer_is(b, HF_BOTH)
                ? topt_hf_add(b, "add", y, topt_hf_mix(b, x), NULL, "add_mixer")
@@ -823,15 +827,27 @@ static int serial_block(struct hf_builder *b, int x)
     return b->own >= 0 ? with_own_input(b, x) : x;
 }
 
-/* With heads of the size that they have in layers that are not local. */
-static int full_block(struct hf_builder *b, int x)
+static int64_t or_else(int64_t own, int64_t usual)
 {
-    struct hf_arch full = *b->a;
+    return own ? own : usual;
+}
+
+/* With sizes of its own: of heads, which differ in layers that are not local, and those that the
+ * layer has where layers differ one by one. */
+static int sized_block(struct hf_builder *b, int x)
+{
+    struct hf_arch sized = *b->a;
     struct hf_builder own = *b;
-    full.head_dim = full.full_head_dim;
-    full.heads = full.full_heads ? full.full_heads : full.heads;
-    full.kv_heads = full.full_kv_heads;
-    own.a = &full;
+    const struct hf_layer_sizes *layer = &b->a->sizes[b->layer];
+    if (sized.full_head_dim && !layer_is(b, HF_LOCAL)) {
+        sized.head_dim = sized.full_head_dim;
+        sized.heads = or_else(sized.full_heads, sized.heads);
+        sized.kv_heads = sized.full_kv_heads;
+    }
+    sized.heads = or_else(layer->heads, sized.heads);
+    sized.kv_heads = or_else(layer->kv_heads, sized.kv_heads);
+    sized.inner = or_else(layer->inner, sized.inner);
+    own.a = &sized;
     x = serial_block(&own, x);
     b->failed |= own.failed;
     return x;
@@ -909,8 +925,8 @@ int topt_hf_block(struct hf_builder *b, int x)
         return parallel_block(b, x);
     if (b->a->two_halves)
         return two_halves(b, x);
-    return b->a->full_head_dim && !layer_is(b, HF_LOCAL) ? full_block(b, x)
-                                                         : serial_block(b, x);
+    int sized = b->a->sizes_differ || (b->a->full_head_dim && !layer_is(b, HF_LOCAL));
+    return sized ? sized_block(b, x) : serial_block(b, x);
 }
 
 /* ---- the whole --------------------------------------------------------------------- */

@@ -25,8 +25,16 @@ struct net {
     struct hf_arch a;
     int64_t in, out, text, pooled, patch, frames, rows, columns, singles, per_block,
         added, classes, guided;
-    int guidance, norms, cross_norm, linear, gated, whole_text, text_norm, biased;
-    int64_t time;                /* width that steps have, where it is not the model's */
+    int guidance, norms, cross_norm, gated, whole_text, text_norm, biased, text_as_is;
+    /* parameters that make of the time what blocks read, and what is read behind the last; each
+     * block has maps of its own beside them, unless these are all */
+    int64_t steps, last;
+    int time_once;
+    int plain_patches;
+    int unbiased;        /* no map has biases */
+    int64_t text_before; /* width of a text that is mapped to the text's; 0: it is not */
+    int64_t refiners;    /* blocks of the image alone, and of the text alone */
+    int64_t time;        /* width that steps have, where it is not the model's */
     uint8_t dual[HF_MAX_LAYERS]; /* blocks whose image also attends to itself alone */
     int64_t width[HF_MAX_STAGES], deep[HF_MAX_STAGES], middle;
     int stages, down_sees[HF_MAX_STAGES], up_sees[HF_MAX_STAGES],
@@ -55,13 +63,15 @@ static int patches(struct hf_builder *b)
     struct topt_attrs conv = topt_hf_patches(b, n->patch);
     int x = topt_hf_add(b, "image", -1, -1, &image, "noise");
     x = topt_hf_add(b, "conv", x, -1, &conv, "patches");
-    x = topt_hf_add(b, "bias", x, -1, NULL, "patches.bias");
+    if (!n->plain_patches)
+        x = topt_hf_add(b, "bias", x, -1, NULL, "patches.bias");
     return topt_hf_add(b, "tokens", x, -1, NULL, "tokens");
 }
 
 static int the_text(struct hf_builder *b)
 {
-    struct topt_attrs text = {.features = net_of(b)->text};
+    const struct net *n = net_of(b);
+    struct topt_attrs text = {.features = n->text_before ? n->text_before : n->text};
     return topt_hf_add(b, "input", -1, -1, &text, "text");
 }
 
@@ -71,6 +81,11 @@ static int plain_norm(struct hf_builder *b, int x, const char *name)
     return topt_hf_add(b, "norm", x, -1, &attrs, "%s", name);
 }
 
+static int has_biases(const struct hf_builder *b)
+{
+    return !net_of(b)->unbiased;
+}
+
 /* Heads of queries or keys with their norm, or of values. */
 static int heads(struct hf_builder *b, int x, int normed, const char *name)
 {
@@ -78,7 +93,7 @@ static int heads(struct hf_builder *b, int x, int normed, const char *name)
     int again = b->shared && !strncmp(name, "text.", 5); /* by the image's gains */
     struct topt_attrs norm = {
         .head_dim = a->head_dim, .rms = 1, .plain = again, .eps = 1e-6};
-    x = topt_hf_linear(b, x, a->heads, a->head_dim, 1, name);
+    x = topt_hf_linear(b, x, a->heads, a->head_dim, has_biases(b), name);
     return normed ? topt_hf_add(b, "head_norm", x, -1, &norm, "%s.norm", name) : x;
 }
 
@@ -123,8 +138,21 @@ static int added_map(struct hf_builder *b, int x, int y, const char *name)
 {
     char sum[60];
     snprintf(sum, sizeof sum, "%s.add", name);
-    return topt_hf_add(b, "add", x, topt_hf_linear(b, y, b->a->width, 1, 1, name), NULL,
-                       "%s", sum);
+    y = topt_hf_linear(b, y, b->a->width, 1, has_biases(b), name);
+    return topt_hf_add(b, "add", x, y, NULL, "%s", sum);
+}
+
+/* The first map of a feed-forward and its activation; 'part' comes before their names. */
+static int raised(struct hf_builder *b, int x, const char *part)
+{
+    struct topt_attrs silu = {.activation = TOPT_ACT_SILU};
+    int pairs = net_of(b)->gated;
+    char name[40];
+    snprintf(name, sizeof name, "%sup", part);
+    x = topt_hf_linear(b, x, b->a->inner, pairs ? 2 : 1, has_biases(b), name);
+    snprintf(name, sizeof name, "%sactivation", part);
+    return pairs ? topt_hf_add(b, "glu", x, -1, &silu, "%s", name)
+                 : topt_hf_unary(b, x, TOPT_ACT_GELU, name);
 }
 
 static int fed(struct hf_builder *b, int x, const char *name)
@@ -132,10 +160,8 @@ static int fed(struct hf_builder *b, int x, const char *name)
     char part[40];
     snprintf(part, sizeof part, "%s.norm", name);
     int y = plain_norm(b, x, part);
-    snprintf(part, sizeof part, "%s.up", name);
-    y = topt_hf_linear(b, y, b->a->inner, 1, 1, part);
-    snprintf(part, sizeof part, "%s.activation", name);
-    y = topt_hf_unary(b, y, TOPT_ACT_GELU, part);
+    snprintf(part, sizeof part, "%s.", name);
+    y = raised(b, y, part);
     snprintf(part, sizeof part, "%s.down", name);
     return added_map(b, x, y, part);
 }
@@ -152,6 +178,7 @@ static int ending(struct hf_builder *b, int image, int text)
 static void joint_block(struct hf_builder *b, int *image, int *text, int last, int dual)
 {
     int64_t w = b->a->width;
+    int64_t own = map_of(w, (dual ? 9 : 6) * w) + map_of(w, last ? 2 * w : 6 * w);
     int normed = plain_norm(b, *image, "norm");
     struct stream i = stream_of(b, normed, ""),
                   t = stream_of(b, plain_norm(b, *text, "text.norm"), "text.");
@@ -162,9 +189,7 @@ static void joint_block(struct hf_builder *b, int *image, int *text, int last, i
                            "again.out");
     }
     *image = fed(b, *image, "feed");
-    *image = topt_hf_unread(
-        b, *image, map_of(w, (dual ? 9 : 6) * w) + map_of(w, last ? 2 * w : 6 * w),
-        "time");
+    *image = topt_hf_unread(b, *image, net_of(b)->time_once ? 0 : own, "time");
     if (last) {
         *image = ending(b, *image, find(b, t, i, "text.attend"));
         return;
@@ -178,16 +203,13 @@ static int single_half(struct hf_builder *b, int x, struct stream own,
                        struct stream other, int normed, const char *name)
 {
     char part[40];
-    snprintf(part, sizeof part, "%sup", name);
-    int y = topt_hf_linear(b, normed, b->a->inner, 1, 1, part);
-    snprintf(part, sizeof part, "%sactivation", name);
-    y = topt_hf_unary(b, y, TOPT_ACT_GELU, part);
+    int y = raised(b, normed, name);
     snprintf(part, sizeof part, "%sattend", name);
     int found = find(b, own, other, part);
     snprintf(part, sizeof part, "%sdown", name);
     int z = topt_hf_linear(b, y, b->a->width, 1, 0, part);
     snprintf(part, sizeof part, "%sout", name);
-    y = topt_hf_linear(b, found, b->a->width, 1, 1, part);
+    y = topt_hf_linear(b, found, b->a->width, 1, has_biases(b), part);
     y = topt_hf_add(b, "add", y, z, NULL, "%sboth", name);
     return topt_hf_add(b, "add", x, y, NULL, "%sadd", name);
 }
@@ -199,17 +221,19 @@ static void single_block(struct hf_builder *b, int *image, int *text)
     struct stream of_i = stream_of(b, i, ""), of_t = stream_of(b, t, "text.");
     *image = single_half(b, *image, of_i, of_t, i, "");
     *text = single_half(b, *text, of_t, of_i, t, "text.");
-    *image = topt_hf_unread(b, *image, map_of(w, 3 * w), "time");
+    *image =
+        topt_hf_unread(b, *image, net_of(b)->time_once ? 0 : map_of(w, 3 * w), "time");
 }
 
 static void end(struct hf_builder *b, int x, int64_t features, int64_t extra)
 {
     x = topt_hf_unread(b, x, extra, "time");
-    x = topt_hf_linear(b, plain_norm(b, x, "norm"), features, 1, 1, "out");
+    x = topt_hf_linear(b, plain_norm(b, x, "norm"), features, 1, has_biases(b), "out");
     topt_hf_add(b, "mse", x, -1, NULL, "loss");
 }
 
-/* Stable Diffusion 3, FLUX and Qwen-Image: blocks of two streams, then perhaps of one. */
+/* Stable Diffusion 3, FLUX, Chroma, HunyuanVideo and Qwen-Image: blocks of two streams, then
+ * perhaps of one. */
 static void build_joint(struct hf_builder *b)
 {
     const struct net *n = net_of(b);
@@ -219,10 +243,10 @@ static void build_joint(struct hf_builder *b)
     int image = patches(b), text = the_text(b);
     if (n->text_norm)
         text = topt_hf_add(b, "norm", text, -1, &rms, "text.in.norm");
-    text = topt_hf_linear(b, text, w, 1, 1, "text.in");
+    text = topt_hf_linear(b, text, w, 1, has_biases(b), "text.in");
     int64_t times = (map_of(TIME, w) + map_of(w, w)) * (1 + n->guidance);
     times += n->pooled ? map_of(n->pooled, w) + map_of(w, w) : 0;
-    image = topt_hf_unread(b, image, times, "steps");
+    image = topt_hf_unread(b, image, n->steps + (n->time_once ? 0 : times), "steps");
     for (int64_t i = 0; i < b->a->layers && !b->failed; i++) {
         snprintf(prefix, sizeof prefix, "h%d.", (int)i);
         b->prefix = prefix;
@@ -243,7 +267,80 @@ static void build_joint(struct hf_builder *b)
     topt_hf_no_layer(b);
     b->prefix = "";
     image = n->singles || n->whole_text ? ending(b, image, text) : image;
-    end(b, image, n->out * n->patch * n->patch, map_of(w, 2 * w));
+    end(b, image, n->out * n->patch * n->patch,
+        n->time_once ? n->last : map_of(w, 2 * w));
+}
+
+/* ---- one stream of image and text (Z-Image, 2025) ------------------------------------ */
+
+static int trained_norm(struct hf_builder *b, int x, const char *part, const char *name)
+{
+    char full[40];
+    snprintf(full, sizeof full, "%s%s", part, name);
+    return topt_hf_norm(b, x, full);
+}
+
+/* The block's input 'x' and what its first half found. */
+static int finished(struct hf_builder *b, int x, int found, const char *part)
+{
+    char name[40];
+    snprintf(name, sizeof name, "%sout", part);
+    int y = topt_hf_linear(b, found, b->a->width, 1, 0, name);
+    y = trained_norm(b, y, part, "norm1.after");
+    x = topt_hf_add(b, "add", x, y, NULL, "%sadd1", part);
+    y = raised(b, trained_norm(b, x, part, "norm2"), part);
+    snprintf(name, sizeof name, "%sdown", part);
+    y = topt_hf_linear(b, y, b->a->width, 1, 0, name);
+    y = trained_norm(b, y, part, "norm2.after");
+    return topt_hf_add(b, "add", x, y, NULL, "%sadd2", part);
+}
+
+static void refine(struct hf_builder *b, int *x, const char *name, int64_t of_time)
+{
+    char prefix[40];
+    for (int64_t i = 0; i < net_of(b)->refiners && !b->failed; i++) {
+        snprintf(prefix, sizeof prefix, "%s%d.", name, (int)i);
+        b->prefix = prefix;
+        topt_hf_next_layer(b);
+        struct stream s = stream_of(b, trained_norm(b, *x, "", "norm1"), "");
+        *x = finished(b, *x, attend(b, s.q, s.kv, "attend"), "");
+        *x = topt_hf_unread(b, *x, of_time, "time");
+    }
+}
+
+static void build_one_stream(struct hf_builder *b)
+{
+    const struct net *n = net_of(b);
+    struct topt_attrs rms = {.rms = 1, .eps = 1e-5};
+    int64_t w = b->a->width, of_time = map_of(TIME, 4 * w);
+    char prefix[24];
+    int image = patches(b);
+    int text = topt_hf_add(b, "norm", the_text(b), -1, &rms, "text.in.norm");
+    text = topt_hf_linear(b, text, w, 1, 1, "text.in");
+    image = topt_hf_unread(b, image, n->steps, "steps");
+    refine(b, &image, "noise", of_time);
+    refine(b, &text, "words", 0);
+    b->shared = calloc(1, sizeof *b->shared);
+    for (int64_t i = 0; i < b->a->layers && b->shared && !b->failed; i++) {
+        snprintf(prefix, sizeof prefix, "h%d.", (int)i);
+        b->prefix = prefix;
+        topt_hf_next_layer(b);
+        b->layer = i;
+        struct stream of_i = stream_of(b, trained_norm(b, image, "", "norm1"), ""),
+                      of_t =
+                          stream_of(b, trained_norm(b, text, "text.", "norm1"), "text.");
+        image = finished(b, image, find(b, of_i, of_t, "attend"), "");
+        text = finished(b, text, find(b, of_t, of_i, "text.attend"), "text.");
+        image = topt_hf_unread(b, image, of_time, "time");
+    }
+    topt_hf_free_shared(b->shared);
+    b->shared = NULL;
+    topt_hf_no_layer(b);
+    b->prefix = "";
+    image = topt_hf_unread(b, ending(b, image, text), n->last, "time");
+    image = topt_hf_linear(b, plain_norm(b, image, "norm"), n->out * n->patch * n->patch,
+                           1, 1, "out");
+    topt_hf_add(b, "mse", image, -1, NULL, "loss");
 }
 
 /* CogVideoX: both streams by the same maps, whose heads have norms with biases. */
@@ -323,11 +420,11 @@ static void build_dit(struct hf_builder *b)
     end(b, x, n->out * n->patch * n->patch, map_of(w, 2 * w));
 }
 
-/* Wan: patches of video attend to each other, then to the text. */
+/* Wan, LTX-Video and PixArt: patches attend to each other, then to the text. */
 static int wide_norm(struct hf_builder *b, int x, const char *name)
 {
     struct topt_attrs attrs = {.rms = 1, .eps = 1e-6};
-    return topt_hf_add(b, "norm", x, -1, &attrs, "%s", name);
+    return net_of(b)->norms ? topt_hf_add(b, "norm", x, -1, &attrs, "%s", name) : x;
 }
 
 static int seen(struct hf_builder *b, int x, int from, const char *part)
@@ -356,10 +453,14 @@ static void build_wan(struct hf_builder *b)
     int64_t w = b->a->width;
     char prefix[24];
     int x = patches(b);
-    int t = topt_hf_linear(b, the_text(b), w, 1, 1, "text.in");
-    t = topt_hf_linear(b, topt_hf_unary(b, t, TOPT_ACT_GELU, "text.activation"), w, 1, 1,
-                       "text.out");
-    x = topt_hf_unread(b, x, map_of(TIME, w) + map_of(w, w) + map_of(w, 6 * w), "steps");
+    int t = the_text(b);
+    if (!n->text_as_is) {
+        t = topt_hf_linear(b, t, w, 1, 1, "text.in");
+        t = topt_hf_unary(b, t, TOPT_ACT_GELU, "text.activation");
+        t = topt_hf_linear(b, t, w, 1, 1, "text.out");
+    }
+    x = topt_hf_unread(b, x, n->steps + map_of(TIME, w) + map_of(w, w) + map_of(w, 6 * w),
+                       "steps");
     for (int64_t i = 0; i < b->a->layers && !b->failed; i++) {
         snprintf(prefix, sizeof prefix, "h%d.", (int)i);
         b->prefix = prefix;
@@ -557,6 +658,8 @@ static void build_unet(struct hf_builder *b)
     struct topt_attrs image = {.channels = n->in, .height = n->rows, .width = n->columns};
     int64_t last = n->width[n->stages - 1];
     u.text = the_text(b);
+    if (n->text_before)
+        u.text = topt_hf_linear(b, u.text, n->text, 1, 1, "text.in");
     int x = topt_hf_add(b, "image", -1, -1, &image, "noise");
     x = keep(&u, conv(b, x, n->width[0], 3, 1, "in"));
     x = go_down(b, &u, x);
@@ -640,6 +743,128 @@ static int read_flux(const json_t *doc, struct net *n, struct topt_error *err)
     n->norms = 1;
     n->rows = n->columns = LATENTS;
     n->a.context = TEXT;
+    return 0;
+}
+
+/* FLUX without what the time does in each block: a small network makes it for all. */
+static int read_chroma(const json_t *doc, struct net *n, struct topt_error *err)
+{
+    int64_t in, hidden, layers;
+    if (read_flux(doc, n, err) ||
+        number(doc, "approximator_num_channels", 64, &in, err) ||
+        number(doc, "approximator_hidden_dim", 5120, &hidden, err) ||
+        number(doc, "approximator_layers", 5, &layers, err))
+        return -1;
+    (void)topt_json_member(doc, "approximator_in_factor"); /* of no use to the class */
+    n->pooled = n->guidance = 0;
+    n->time_once = 1;
+    n->steps = map_of(in, hidden) + map_of(hidden, n->a.width) +
+               layers * (2 * map_of(hidden, hidden) + hidden);
+    return 0;
+}
+
+/* No biases, gated feed-forwards, and what the time does is the same in all blocks. */
+static int read_flux2(const json_t *doc, struct net *n, struct topt_error *err)
+{
+    enum { TEXT = 512 };
+    double times = 3;
+    if (read_flux(doc, n, err) || number(doc, "num_layers", 8, &n->a.layers, err) ||
+        number(doc, "num_single_layers", 48, &n->singles, err) ||
+        number(doc, "num_attention_heads", 48, &n->a.heads, err) ||
+        number(doc, "in_channels", 128, &n->in, err) ||
+        number(doc, "joint_attention_dim", 15360, &n->text, err) ||
+        topt_json_real_or(doc, "", "mlp_ratio", 0.1, 64, &times, err))
+        return -1;
+    n->a.kv_heads = n->a.heads;
+    n->a.layer_groups = n->singles;
+    n->out = n->in;
+    int64_t w = n->a.width = n->a.heads * n->a.head_dim;
+    int guided = 1;
+    if (topt_json_bool_or(doc, "", "guidance_embeds", &guided, err))
+        return -1;
+    n->a.inner = (int64_t)(times * (double)w);
+    n->gated = n->unbiased = n->plain_patches = n->time_once = 1;
+    n->pooled = 0;
+    n->steps = (1 + guided) * (TIME * w + w * w) + (6 + 6 + 3) * w * w;
+    n->last = 2 * w * w;
+    n->a.context = TEXT;
+    return 0;
+}
+
+/* A text that two blocks with norms and biases refine; 129 frames, which become 33. */
+static int read_hunyuan_video(const json_t *doc, struct net *n, struct topt_error *err)
+{
+    enum { TEXT = 256, FRAMES = 33, ROWS = 90, COLUMNS = 160 };
+    int64_t refiners, several;
+    int guided = 1;
+    double times = 4;
+    if (read_blocks(doc, 20, 24, 128, n, err) ||
+        number(doc, "num_single_layers", 40, &n->singles, err) ||
+        number(doc, "num_refiner_layers", 2, &refiners, err) ||
+        number(doc, "text_embed_dim", 4096, &n->text, err) ||
+        number(doc, "pooled_projection_dim", 768, &n->pooled, err) ||
+        number(doc, "out_channels", 16, &n->out, err) ||
+        number(doc, "patch_size", 2, &n->patch, err) ||
+        number(doc, "patch_size_t", 1, &several, err) ||
+        topt_json_real_or(doc, "", "mlp_ratio", 0.1, 64, &times, err) ||
+        topt_json_bool_or(doc, "", "guidance_embeds", &guided, err))
+        return -1;
+    if (several != 1 || n->singles > HF_MAX_LAYERS)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         several != 1
+                             ? "patch_size_t is above 1: patches of several frames are "
+                               "not read"
+                             : "num_single_layers is above the limit of layers");
+    int64_t w = n->a.width, inner = n->a.inner = (int64_t)(times * (double)w);
+    n->guidance = guided;
+    n->norms = 1;
+    n->a.layer_groups = n->singles;
+    n->steps = map_of(TIME, w) + map_of(n->text, w) + 2 * map_of(w, w) +
+               refiners * (4 * map_of(w, w) + map_of(w, inner) + map_of(inner, w) +
+                           map_of(w, 2 * w) + 4 * w);
+    n->frames = FRAMES;
+    n->rows = ROWS;
+    n->columns = COLUMNS;
+    n->a.context = TEXT;
+    return 0;
+}
+
+static int read_z_image(const json_t *doc, struct net *n, struct topt_error *err)
+{
+    enum { TEXT = 512, SIDE = 128, STEPS = 1024, PADDING = 2 };
+    int64_t kv_heads;
+    struct hf_arch *a = &n->a;
+    const json_t *patch = topt_json_member(doc, "all_patch_size");
+    if (number(doc, "dim", 3840, &a->width, err) ||
+        number(doc, "n_layers", 30, &a->layers, err) ||
+        number(doc, "n_refiner_layers", 2, &n->refiners, err) ||
+        number(doc, "n_heads", 30, &a->heads, err) ||
+        number(doc, "n_kv_heads", a->heads, &kv_heads, err) ||
+        number(doc, "in_channels", 16, &n->in, err) ||
+        number(doc, "cap_feat_dim", 2560, &n->text, err) ||
+        topt_json_bool_or(doc, "", "qk_norm", &n->norms, err))
+        return -1;
+    if (a->layers < 1 || a->layers > HF_MAX_LAYERS || a->heads < 1 || a->width < 1 ||
+        a->width % a->heads || kv_heads != a->heads || n->refiners > HF_MAX_LAYERS)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "dim must be a multiple of n_heads, n_kv_heads the same, and "
+                         "n_layers from 1 to %d",
+                         HF_MAX_LAYERS);
+    a->kv_heads = a->heads;
+    a->head_dim = a->width / a->heads;
+    a->inner = (int64_t)((double)a->width / 3 * 8);
+    a->layer_groups = a->layers;
+    a->rms = 1;
+    n->patch = json_is_integer(json_array_get(patch, 0))
+                   ? json_integer_value(json_array_get(patch, 0))
+                   : 2;
+    n->out = n->in;
+    n->gated = n->unbiased = 1;
+    n->frames = 1;
+    n->rows = n->columns = SIDE;
+    n->steps = map_of(TIME, STEPS) + map_of(STEPS, TIME) + PADDING * a->width;
+    n->last = map_of(TIME, a->width);
+    a->context = TEXT;
     return 0;
 }
 
@@ -763,11 +988,58 @@ static int read_wan(const json_t *doc, struct net *n, struct topt_error *err)
                          "read");
     if (json_array_size(patch) == 3)
         n->patch = json_integer_value(json_array_get(patch, 2));
+    n->norms = 1;
     n->frames = FRAMES;
     n->rows = ROWS;
     n->columns = COLUMNS;
     n->a.context = TEXT;
     return 0;
+}
+
+/* Frames, rows and columns of the pipeline's own 161 frames of 512 x 704. */
+static int read_ltx(const json_t *doc, struct net *n, struct topt_error *err)
+{
+    enum { TEXT = 128, FRAMES = 21, ROWS = 16, COLUMNS = 22 };
+    if (read_blocks(doc, 28, 32, 64, n, err) ||
+        number(doc, "in_channels", 128, &n->in, err) ||
+        number(doc, "out_channels", 128, &n->out, err) ||
+        number(doc, "caption_channels", 4096, &n->text, err) ||
+        number(doc, "patch_size", 1, &n->patch, err))
+        return -1;
+    (void)topt_json_member(doc, "cross_attention_dim"); /* the width once more */
+    n->norms = 1;
+    n->frames = FRAMES;
+    n->rows = ROWS;
+    n->columns = COLUMNS;
+    n->a.context = TEXT;
+    return 0;
+}
+
+/* Two sizes of the image are said beside the time where it is large. */
+static int read_pixart(const json_t *doc, struct net *n, struct topt_error *err)
+{
+    enum { TEXT = 300, LARGE = 128 };
+    const json_t *words = topt_json_member(doc, "caption_channels");
+    int said = 0;
+    if (read_blocks(doc, 28, 16, 72, n, err) ||
+        number(doc, "in_channels", 4, &n->in, err) ||
+        number(doc, "patch_size", 2, &n->patch, err) ||
+        number(doc, "out_channels", 8, &n->out, err) ||
+        number(doc, "cross_attention_dim", 1152, &n->text, err) ||
+        read_side(doc, 128, n, err))
+        return -1;
+    said = n->rows == LARGE;
+    if (topt_json_bool_or(doc, "", "use_additional_conditions", &said, err))
+        return -1;
+    int64_t third = n->a.width / 3;
+    n->text_as_is = !json_is_integer(words);
+    n->text = n->text_as_is ? n->text : json_integer_value(words);
+    n->steps = said ? 2 * (map_of(TIME, third) + map_of(third, third)) : 0;
+    n->a.context = TEXT;
+    return n->text > 0 && n->text <= HF_MAX_WIDTH
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL, "caption_channels must be 1..%d",
+                           HF_MAX_WIDTH);
 }
 
 /* A number for all stages, or one for each. */
@@ -807,12 +1079,14 @@ static int refuse_beside(const json_t *doc, struct topt_error *err)
     static const struct {
         const char *key, *why;
     } beside[] = {{"dual_cross_attention", "blocks that see the text twice are not read"},
-                  {"encoder_hid_dim", "a map before the text is not read"},
+                  {"encoder_hid_dim_type", "images in place of a text are not read"},
                   {"class_embed_type", "classes by a map are not read"},
                   {NULL, NULL}};
     for (int i = 0; beside[i].key; i++) {
         const json_t *value = topt_json_member(doc, beside[i].key);
-        int on = json_is_true(value) || json_is_number(value) || json_is_string(value);
+        const char *word = json_string_value(value);
+        int on = json_is_true(value) || json_is_number(value) ||
+                 (word && strcmp(word, "text_proj"));
         for (size_t s = 0; s < json_array_size(value); s++)
             on |= json_is_true(json_array_get(value, s));
         if (on)
@@ -860,6 +1134,7 @@ static int read_unet(const json_t *doc, struct net *n, struct topt_error *err)
         number(doc, "projection_class_embeddings_input_dim", 0, &n->added, err) ||
         number(doc, "num_class_embeds", 0, &n->classes, err) ||
         number(doc, "time_cond_proj_dim", 0, &n->guided, err) ||
+        number(doc, "encoder_hid_dim", 0, &n->text_before, err) ||
         refuse_beside(doc, err) || read_side(doc, 64, n, err))
         return -1;
     which_see_alone(doc, n);
@@ -885,6 +1160,12 @@ static const struct class
     void (*build)(struct hf_builder *b);
 } classes[] = {{"FluxTransformer2DModel", read_flux, build_joint},
                {"SD3Transformer2DModel", read_sd3, build_joint},
+               {"ChromaTransformer2DModel", read_chroma, build_joint},
+               {"Flux2Transformer2DModel", read_flux2, build_joint},
+               {"HunyuanVideoTransformer3DModel", read_hunyuan_video, build_joint},
+               {"ZImageTransformer2DModel", read_z_image, build_one_stream},
+               {"PixArtTransformer2DModel", read_pixart, build_wan},
+               {"LTXVideoTransformer3DModel", read_ltx, build_wan},
                {"QwenImageTransformer2DModel", read_qwen_image, build_joint},
                {"CogVideoXTransformer3DModel", read_cog, build_cog},
                {"DiTTransformer2DModel", read_dit, build_dit},
@@ -921,7 +1202,7 @@ struct topt_model *topt_diffusers_build(const json_t *doc, const char *name,
 {
     const char *class = json_string_value(json_object_get(doc, "_class_name"));
     const struct class *c = classes;
-    char known[400];
+    char known[700];
     while (c->name && (!class || strcmp(c->name, class)))
         c++;
     if (!c->name) {

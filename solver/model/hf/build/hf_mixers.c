@@ -78,6 +78,31 @@ static int mamba2(struct hf_builder *b, int x)
     return last(b, v, m->out_bias);
 }
 
+/* A narrow part of what the convolution gives, with a norm. */
+static int narrow_part(struct hf_builder *b, int x, int64_t width, const char *name)
+{
+    struct topt_attrs norm = {.head_dim = width, .rms = 1, .eps = b->a->eps};
+    x = topt_hf_linear(b, x, 1, width, 0, name);
+    return topt_hf_add(b, "head_norm", x, -1, &norm, "%s.norm", name);
+}
+
+/* PLaMo 2: heads as in Mamba-2; steps, keys and queries as in Mamba, with norms. */
+static int plamo(struct hf_builder *b, int x)
+{
+    const struct hf_mixer *m = &b->a->mixer;
+    struct topt_attrs ssd = {.chunk = chunk_of(m)};
+    int z = topt_hf_linear(b, x, m->heads, m->head_dim, 0, "in.z");
+    int v = topt_hf_linear(b, x, m->heads, m->head_dim, 0, "in.x");
+    v = convolved(b, v, 1, "conv.x");
+    int step =
+        topt_hf_linear(b, narrow_part(b, v, m->rank, "x.dt"), m->heads, 1, 0, "dt");
+    int keys = narrow_part(b, v, m->state, "x.b"),
+        queries = narrow_part(b, v, m->state, "x.c");
+    int shared = topt_hf_add(b, "concat", keys, queries, NULL, "x.bc");
+    v = topt_hf_add_all(b, "ssd", (int[]){v, step, shared, -1}, &ssd, "scan");
+    return last(b, gated_by(b, v, z, TOPT_ACT_SILU), 0);
+}
+
 /* Mamba (Gu and Dao, 2023): a state of each feature, steps by a narrow projection. */
 static int mamba(struct hf_builder *b, int x)
 {
@@ -262,7 +287,7 @@ int topt_hf_mix(struct hf_builder *b, int x)
         [HF_DELTA] = delta,           [HF_LIGHTNING] = lightning,
         [HF_SHORT_CONV] = short_conv, [HF_RWKV4] = rwkv4,
         [HF_RWKV7] = rwkv7,           [HF_KDA] = kda,
-        [HF_MLSTM] = mlstm,
+        [HF_MLSTM] = mlstm,           [HF_PLAMO] = plamo,
     };
     return mixers[b->a->mixer.kind](b, x);
 }

@@ -37,6 +37,8 @@ enum {
     HF_CHOSEN = 1024,  /* of its compressed keys some are chosen */
     HF_ACROSS = 256,   /* its keys and values are what a tower made */
     HF_NEAR = 2048,    /* it sees the keys just before alone, where others see more */
+    HF_MAP_MIX = 4096, /* one linear map stands in place of attention */
+    HF_MAP_MLP = 8192, /* ... of the feed-forward */
 };
 
 /* What stands on top of a stack: logits of the vocabulary, or classes: of the first
@@ -103,7 +105,8 @@ enum hf_mix {
     HF_RWKV4,
     HF_RWKV7,
     HF_KDA, /* of 'ranks' the first, for decays and gates */
-    HF_MLSTM
+    HF_MLSTM,
+    HF_PLAMO /* Mamba-2 whose keys and steps are made of what the convolution gives */
 };
 struct hf_mixer {
     enum hf_mix kind;
@@ -129,6 +132,11 @@ struct hf_shared {
     struct hf_shared *next;
 };
 
+/* Sizes of one layer, where layers differ one by one; 0: as the model's. */
+struct hf_layer_sizes {
+    int32_t heads, kv_heads, inner;
+};
+
 struct hf_builder;
 struct hf_arch {
     int64_t width, layers, heads, kv_heads, head_dim, inner, vocab, context;
@@ -137,6 +145,8 @@ struct hf_arch {
     unsigned traits;   /* of the family */
     int full_every;    /* where a config does not say which layers have windows */
     uint16_t layer[HF_MAX_LAYERS];
+    int sizes_differ; /* layers have these sizes */
+    struct hf_layer_sizes sizes[HF_MAX_LAYERS];
     enum hf_norms norms;
     int activation, gated, rms;
     int mlp_gate;    /* what the feed-forward gives is gated by the block's input */

@@ -9,6 +9,7 @@
 #include "topt_json.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 /* A list with a number for each layer, all the same. */
@@ -57,29 +58,98 @@ static int must(const json_t *doc, const char *const *names, int64_t max, int64_
 
 /* ---- sizes ------------------------------------------------------------------------- */
 
+/* Where a size of layers may be a list with a number for each, and its place there. */
+struct each {
+    const char *const *names;
+    int64_t max;
+    size_t whole, own;
+};
+#define EACH(field, max, ...)                                                            \
+    {                                                                                    \
+        NAMES(__VA_ARGS__), max, offsetof(struct hf_arch, field),                        \
+            offsetof(struct hf_layer_sizes, field)                                       \
+    }
+
+/* The numbers of a list whose layers differ; the model's own is the first. */
+static int read_list(const json_t *list, const char *name, const struct each *of,
+                     struct hf_arch *a, struct topt_error *err)
+{
+    if ((int64_t)json_array_size(list) < a->layers)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s must have a number for each of %lld layers", name,
+                         (long long)a->layers);
+    for (int64_t i = 0; i < a->layers; i++) {
+        const json_t *one = json_array_get(list, (size_t)i);
+        int64_t n = json_is_integer(one) ? json_integer_value(one) : 0;
+        if (n < 1 || n > of->max)
+            return topt_fail(err, TOPT_ERR_INVAL, "%s[%lld] must be 1..%lld", name,
+                             (long long)i, (long long)of->max);
+        *(int32_t *)((char *)&a->sizes[i] + of->own) = (int32_t)n;
+        if (i == 0)
+            *(int64_t *)((char *)a + of->whole) = n;
+    }
+    a->sizes_differ = 1;
+    return 1;
+}
+
+/* -1: an error; 0: none of its names has a value. */
+static int read_each(const json_t *doc, const struct each *of, struct hf_arch *a,
+                     struct topt_error *err)
+{
+    for (const char *const *name = of->names; *name; name++) {
+        const json_t *value = topt_json_member(doc, *name);
+        if (json_is_array(value) && json_array_size(value))
+            return read_list(value, *name, of, a, err);
+        if (value && !json_is_null(value))
+            break;
+    }
+    return one_of(doc, of->names, 1, of->max, (int64_t *)((char *)a + of->whole), err);
+}
+
+static int check_each(const struct hf_arch *a, struct topt_error *err)
+{
+    for (int64_t i = 0; a->sizes_differ && i < a->layers; i++) {
+        const struct hf_layer_sizes *own = &a->sizes[i];
+        int64_t heads = own->heads ? own->heads : a->heads;
+        int64_t kv_heads = own->kv_heads ? own->kv_heads : a->kv_heads;
+        if (kv_heads && heads % kv_heads)
+            return topt_fail(
+                err, TOPT_ERR_INVAL,
+                "layer %lld has %lld heads, which are no multiple of its %lld "
+                "key-value heads",
+                (long long)i, (long long)heads, (long long)kv_heads);
+    }
+    return 0;
+}
+
 static int read_sizes(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
+    const struct each heads = EACH(heads, HF_MAX_HEADS, "num_attention_heads", "n_head",
+                                   "n_heads"),
+                      kv_heads = EACH(kv_heads, HF_MAX_HEADS, "num_key_value_heads",
+                                      "num_kv_heads", "n_head_kv"),
+                      inner = EACH(inner, 4 * HF_MAX_WIDTH, "intermediate_size",
+                                   "ffn_hidden_size", "ffn_dim", "n_inner");
     a->context = HF_MAX_CONTEXT;
     a->context_key = "max_position_embeddings";
     if (must(doc, NAMES("hidden_size", "n_embed", "n_embd", "d_model"), HF_MAX_WIDTH,
              &a->width, err) ||
         must(doc, NAMES("num_hidden_layers", "n_layer", "num_layers"), HF_MAX_LAYERS,
              &a->layers, err) ||
-        must(doc, NAMES("vocab_size", "padded_vocab_size"), HF_MAX_VOCAB, &a->vocab,
-             err) ||
-        must(doc, NAMES("num_attention_heads", "n_head", "n_heads"), HF_MAX_HEADS,
-             &a->heads, err) ||
-        one_of(doc, NAMES("num_key_value_heads", "num_kv_heads", "n_head_kv"), 1,
-               HF_MAX_HEADS, &a->kv_heads, err) < 0 ||
-        one_of(doc, NAMES("head_dim", "attention_head_dim", "kv_channels"), 1,
-               HF_MAX_WIDTH, &a->head_dim, err) < 0 ||
-        one_of(doc, NAMES("max_position_embeddings", "max_seq_len", "seq_length"), 1,
-               HF_MAX_CONTEXT, &a->context, err) < 0)
+        must(doc, NAMES("vocab_size", "padded_vocab_size"), HF_MAX_VOCAB, &a->vocab, err))
         return -1;
     a->inner = 4 * a->width;
-    return one_of(doc,
-                  NAMES("intermediate_size", "ffn_hidden_size", "ffn_dim", "n_inner"), 1,
-                  4 * HF_MAX_WIDTH, &a->inner, err) < 0
+    int some = read_each(doc, &heads, a, err);
+    if (some <= 0)
+        return some ? -1
+                    : topt_fail(err, TOPT_ERR_INVAL, "%s is missing", heads.names[0]);
+    return read_each(doc, &kv_heads, a, err) < 0 || read_each(doc, &inner, a, err) < 0 ||
+                   one_of(doc, NAMES("head_dim", "attention_head_dim", "kv_channels"), 1,
+                          HF_MAX_WIDTH, &a->head_dim, err) < 0 ||
+                   one_of(doc,
+                          NAMES("max_position_embeddings", "max_seq_len", "seq_length"),
+                          1, HF_MAX_CONTEXT, &a->context, err) < 0 ||
+                   check_each(a, err)
                ? -1
                : 0;
 }

@@ -464,6 +464,51 @@ int topt_hf_read_falcon_h1(const json_t *doc, struct hf_arch *a, struct topt_err
     return topt_json_bool_or(doc, "", "projectors_bias", &a->mixer.out_bias, err);
 }
 
+/* ---- PLaMo 2 ------------------------------------------------------------------------ */
+
+/* Attention in the middle of each so many layers, Mamba-2 in the others; norms before and after
+ * each half, and queries and keys of each head with gains of its own. */
+int topt_hf_read_plamo2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    enum { LEAST_RANK = 64, RANK_SHARE = 16 };
+    struct hf_mixer *m = &a->mixer;
+    int64_t step = 2, each = 128;
+    int mixed = 1;
+    json_t *usual = json_copy((json_t *)doc);
+    *m = (struct hf_mixer){.kind = HF_PLAMO,
+                           .kernel = 4,
+                           .chunk = 256,
+                           .heads = 64,
+                           .groups = 1,
+                           .state = 64};
+    if (!usual)
+        return topt_nomem(err, "a config");
+    int rc = number(doc, "hidden_size_per_head", 1, &each, err) ||
+             json_object_set_new(usual, "head_dim", json_integer(each)) ||
+             topt_hf_read_decoder(usual, a, err) ||
+             number(doc, "mamba_num_heads", 1, &m->heads, err) ||
+             number(doc, "mamba_d_state", 1, &m->state, err) ||
+             number(doc, "mamba_d_conv", 1, &m->kernel, err) ||
+             number(doc, "mamba_chunk_size", 1, &m->chunk, err) ||
+             number(doc, "mamba_step", 2, &step, err) ||
+             topt_json_bool_or(doc, "", "mamba_enabled", &mixed, err) ||
+             topt_json_int_or(doc, "", "attention_window_size", 1, HF_MAX_CONTEXT,
+                              &a->window, err);
+    json_decref(usual);
+    if (rc)
+        return -1;
+    (void)topt_json_member(doc, "full_attention_idx");
+    (void)topt_json_member(doc, "linear_type");
+    m->head_dim = each;
+    m->rank = a->width / RANK_SHARE > LEAST_RANK ? a->width / RANK_SHARE : LEAST_RANK;
+    for (int64_t i = 0; mixed && i < a->layers; i++) {
+        int attends = a->layers <= step / 2 ? i + 1 == a->layers : i % step == step / 2;
+        a->layer[i] |= attends ? 0 : HF_MIXED;
+    }
+    a->not_run = "steps of Mamba-2 by way of few numbers";
+    return 0;
+}
+
 /* A letter or word a layer, each of which is one thing alone. */
 static int one_thing(const char *name, char letter, struct topt_error *err)
 {
@@ -485,9 +530,13 @@ static int one_thing(const char *name, char letter, struct topt_error *err)
 
 static int read_things(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
+    static const char key[] = "hybrid_override_pattern";
     const json_t *list = topt_json_member(doc, "layers_block_type");
+    const json_t *letters = topt_json_member(doc, key);
     const char *pattern = NULL;
-    if (topt_json_string_or(doc, "", "hybrid_override_pattern", &pattern, err))
+    if (json_is_array(letters))
+        list = letters; /* of words or of letters */
+    else if (topt_json_string_or(doc, "", key, &pattern, err))
         return -1;
     size_t n = pattern ? strlen(pattern) : json_array_size(list);
     if (n < 1 || n > HF_MAX_LAYERS)
@@ -497,10 +546,8 @@ static int read_things(const json_t *doc, struct hf_arch *a, struct topt_error *
     a->layers = (int64_t)n;
     for (size_t i = 0; i < n; i++) {
         const char *name = json_string_value(json_array_get(list, i));
-        int is = one_thing(pattern ? NULL
-                           : name  ? name
-                                   : "",
-                           pattern ? pattern[i] : 0, err);
+        int letter = pattern ? pattern[i] : name && strlen(name) == 1 ? *name : 0;
+        int is = one_thing(letter ? NULL : name ? name : "", (char)letter, err);
         if (is < 0)
             return -1;
         a->layer[i] = (uint16_t)is;

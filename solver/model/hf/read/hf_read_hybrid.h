@@ -9,6 +9,6 @@ topt_hf_reader topt_hf_read_mamba, topt_hf_read_falcon_mamba, topt_hf_read_mamba
     topt_hf_read_hybrid_mamba2, topt_hf_read_nemotron_h, topt_hf_read_falcon_h1,
     topt_hf_read_jamba, topt_hf_read_olmo_hybrid, topt_hf_read_rwkv, topt_hf_read_rwkv7,
     topt_hf_read_qwen3_next, topt_hf_read_bailing_linear, topt_hf_read_minimax,
-    topt_hf_read_lfm2, topt_hf_read_xlstm, topt_hf_read_zamba2;
+    topt_hf_read_lfm2, topt_hf_read_xlstm, topt_hf_read_plamo2, topt_hf_read_zamba2;
 
 #endif

@@ -52,18 +52,19 @@ static void set_words(const json_t *doc, const char *list, const char *zero,
 }
 
 /* Numbers of layers that have experts, "4,5,6" or a list, as words of all layers; without it
- * all but the first have them.  Layers behind the last are left out. */
+ * all but the first have them, or but so many as the config says.  Layers behind the last are left out. */
 static int set_expert_layers(const json_t *doc, json_t *ret, struct topt_error *err)
 {
-    enum { OTHERS = 1 };
     static const char key[] = "moe_layers_enum";
     const json_t *some = topt_json_member(doc, key);
+    const json_t *dense = topt_json_member(doc, "first_k_dense_replace");
+    int64_t others = json_is_integer(dense) ? json_integer_value(dense) : 1;
     const char *text = json_string_value(some);
     int64_t n = topt_json_whole_at(doc, "num_hidden_layers");
     json_t *words = json_array();
     for (int64_t i = 0; i < n && i < HF_MAX_LAYERS; i++)
         json_array_append_new(words,
-                              json_string(i < OTHERS || some ? "dense" : "sparse"));
+                              json_string(i < others || some ? "dense" : "sparse"));
     json_object_set_new(ret, "mlp_layer_types", words);
     for (size_t k = 0; k < json_array_size(some); k++)
         json_array_set_new(words, (size_t)json_integer_value(json_array_get(some, k)),
@@ -201,6 +202,51 @@ int topt_hf_read_t5gemma(const json_t *doc, struct hf_arch *a, struct topt_error
     place->a.bidirectional = 1;
     a->encoder = &place->a;
     return 0;
+}
+
+/* ---- Phi-3-small ------------------------------------------------------------------- */
+
+/* Gated by an approximation of GELU; in some layers each query sees blocks of keys nearby and
+ * every so-many-th of the others.  Scores are divided by the width of a head. */
+int topt_hf_read_phi3small(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct name names[] = {
+        {NULL, "ff_intermediate_size", "intermediate_size"},
+        {NULL, "rope_embedding_base", "rope_theta"},
+        {NULL, "mup_embedding_multiplier", "embedding_multiplier"},
+        {NULL, "mup_width_multiplier", "logits_scaling"},
+        {0}};
+    static const char *const of_blocks[] = {"blocksparse_block_size",
+                                            "blocksparse_homo_head_pattern",
+                                            "blocksparse_num_local_blocks",
+                                            "blocksparse_triton_kernel_block_size",
+                                            "blocksparse_vert_stride",
+                                            "dense_attention_every_n_layers",
+                                            "gegelu_limit",
+                                            "gegelu_pad_to_256",
+                                            "pad_sequence_to_multiple_of_64",
+                                            "mup_attn_multiplier",
+                                            "mup_use_scaling",
+                                            "rope_position_scale",
+                                            "hidden_act",
+                                            NULL};
+    json_t *usual = renamed(doc, names, err);
+    if (!usual)
+        return -1;
+    for (int i = 0; of_blocks[i]; i++)
+        (void)topt_json_member(doc, of_blocks[i]);
+    json_object_set_new(usual, "hidden_act", json_string("quick_gelu"));
+    json_object_del(usual, "attention_bias"); /* they are there all the same */
+    (void)topt_json_member(doc, "attention_bias");
+    int rc =
+        refuse_if_set(doc, "ff_dim_multiplier", "widths by a factor are not read", err) ||
+        topt_hf_read_decoder(usual, a, err);
+    json_decref(usual);
+    a->tied = 1;
+    a->qkv_bias = a->out_bias = a->mlp_bias = 1;
+    a->not_run = "attention to blocks of keys";
+    topt_hf_note(a, "attention to blocks of keys is counted as to all keys");
+    return rc ? -1 : 0;
 }
 
 /* ---- Klear ------------------------------------------------------------------------- */

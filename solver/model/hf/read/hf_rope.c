@@ -63,8 +63,7 @@ static int read_llama3(const struct scaling *s, struct hf_arch *a, struct topt_e
 {
     struct topt_attrs *r = &a->rope;
     return read_factor(s, r, err) ||
-                   topt_json_int(s->rope, s->place, "original_max_position_embeddings", 1,
-                                 HF_MAX_CONTEXT, &r->rope_context, err) ||
+                   read_original(s, a->context, &r->rope_context, err) ||
                    topt_json_real(s->rope, s->place, "low_freq_factor", 1e-6, 1e6,
                                   &r->rope_slow, err) ||
                    topt_json_real(s->rope, s->place, "high_freq_factor", 1e-6, 1e6,
