@@ -63,4 +63,11 @@ for hw in $(awk '/^  / { print $1 }' out); do
 done
 grep -q "nothing implausible" checked
 check "and hw check finds nothing implausible"
+"$topt" hw check t4-g4dn >out 2>err && grep -q '^  device.flops.f32 .* +[0-9.]* %.*does not fit' out &&
+    grep -q '^  device.memory_bytes .*what fits' out && ! "$topt" hw check h200-dgx | grep -q '^  device.flops' &&
+    "$topt" hw list | grep -q '^  t4-g4dn .*data sheet' && ! "$topt" hw list | grep -q '^  h200-dgx .*data sheet'
+check "assumed figures are listed with what they move"
+"$topt" hw check mi355x --json >out 2>err &&
+    jq -e '.assumed | (.models | length == 5) and (.figures[] | select(.figure == "device.flops.bf16") | .moves | length == 5 and all(. > 0 and . < 0.2))' out >jq
+check "in JSON, too: a peak a tenth lower makes every step longer"
 finish
