@@ -45,7 +45,7 @@ static json_t *summary(const struct topt_hw *hw)
     const char *vendor = topt_hw_shipped_origin(topt_hw_name(hw), &year);
     json_t *types = json_array();
     for (int t = 0; t < TOPT_DTYPE_COUNT; t++)
-        if (topt_hw_has_dtype(hw, (enum topt_dtype)t))
+        if (topt_hw_peak(hw, (enum topt_dtype)t) > 0)
             json_array_append_new(types,
                                   json_string(topt_dtype_name((enum topt_dtype)t)));
     json_t *doc = json_pack(
@@ -271,7 +271,7 @@ static void print_device(const struct topt_hw *hw, const json_t *d)
         const char *type = topt_dtype_name((enum topt_dtype)t);
         const json_t *curve = json_object_get(sizes, type);
         size_t n = json_array_size(curve);
-        if (!topt_hw_has_dtype(hw, (enum topt_dtype)t))
+        if (!(topt_hw_peak(hw, (enum topt_dtype)t) > 0))
             continue;
         double peak =
             json_number_value(json_object_get(json_object_get(d, "flops"), type));

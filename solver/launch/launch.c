@@ -19,44 +19,52 @@ static const struct target {
     const char *name, *framework;
     int (*write)(const struct job *j, struct sheet *s, struct topt_error *err);
     struct topt_launch_pin pin;
+    const char *no_fp16; /* why what it starts can't train in fp16; NULL: it can */
 } targets[] = {
     {"torchrun",
      "pytorch",
      topt_launch_torchrun,
      {"pytorch/pytorch", "v2.14.1", "2026-10-20",
-      "tested on CPU with a small GPT on 2026-11-22, not on GPUs"}},
+      "tested on CPU with a small GPT on 2026-11-22, not on GPUs"},
+     "topt_apply.py scales no loss; --for hf and --for accelerate do"},
     {"accelerate",
      "pytorch",
      topt_launch_accelerate,
      {"huggingface/accelerate", "16cb6eb80dd9aa8b4df1a63ef57863e455d53b83", "2026-07-24",
-      "parsed by the launcher of 1.14.0 on 2026-11-22, not run"}},
+      "parsed by the launcher of 1.14.0 on 2026-11-22, not run"},
+     NULL},
     {"deepspeed",
      "deepspeed",
      topt_launch_deepspeed,
      {"deepspeedai/DeepSpeed", "edaa7221267243c7be7fb49c5d5f5c4fb97b4641", "2026-08-22",
-      "not run"}},
+      "not run"},
+     NULL},
     {"megatron",
      "megatron",
      topt_launch_megatron,
      {"NVIDIA/Megatron-LM", "d98e8a64ddf34856e74b24714e3bedb2f5a39553", "2026-08-22",
-      "not run"}},
+      "not run"},
+     NULL},
     {"torchtitan",
      "torchtitan",
      topt_launch_torchtitan,
      {"pytorch/torchtitan", "b5bcd76c66d0acb1a08b176d9639425bc55e0b2a", "2026-08-21",
-      "not run"}},
+      "not run"},
+     "torchtitan scales no loss, so that it does not train in fp16"},
     {"hf",
      "pytorch",
      topt_launch_hf,
      {"huggingface/transformers", "v5.12.1", "2026-08-01",
       "DDP tested on CPU with a small Llama and FSDP's arguments parsed on 2026-11-23, "
-      "not on GPUs"}},
+      "not on GPUs"},
+     NULL},
     {"torchtune",
      "pytorch",
      topt_launch_torchtune,
      {"pytorch/torchtune", "bd2a0fc7c31430972728494fa01aaeeb0ebf1ba1", "2026-04-23",
-      "not run"}},
-    {"topt", "topt", topt_launch_topt, {0}},
+      "not run"},
+     "torchtune trains in bf16 or f32 alone"},
+    {"topt", "topt", topt_launch_topt, {0}, "topt run has no kernels for fp16"},
 };
 enum { NTARGETS = sizeof targets / sizeof *targets };
 
@@ -244,6 +252,14 @@ static int refuse_own(const struct job *j, struct topt_error *err)
         "this plan splits operators individually, which only `topt run` supports");
 }
 
+static int refuse_fp16(const struct job *j, const struct target *t,
+                       struct topt_error *err)
+{
+    char again[64];
+    snprintf(again, sizeof again, "%s --precision f32", t->framework);
+    return topt_job_refuse(j, again, err, "%s", t->no_fp16);
+}
+
 static int check(const struct job *j, const struct target *t, struct sheet *s,
                  struct topt_error *err)
 {
@@ -256,6 +272,8 @@ static int check(const struct job *j, const struct target *t, struct sheet *s,
                                j->framework);
     if (!j->dp && strcmp(t->name, "topt"))
         return refuse_own(j, err);
+    if (j->precision == JOB_F16_MIXED && t->no_fp16)
+        return refuse_fp16(j, t, err);
     if (j->precision == JOB_F64 && strcmp(t->name, "topt"))
         return topt_job_refuse(j, t->framework, err, "%s does not train in f64", t->name);
     return 0;

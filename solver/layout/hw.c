@@ -98,7 +98,7 @@ static const char *const collective_names[TOPT_COLLECTIVE_COUNT] = {
     [TOPT_ALL_TO_ALL] = "all_to_all",
     [TOPT_PERMUTE] = "permute"};
 static const char *const dtype_names[TOPT_DTYPE_COUNT] = {
-    [TOPT_F32] = "f32", [TOPT_F64] = "f64", [TOPT_BF16] = "bf16"};
+    [TOPT_F32] = "f32", [TOPT_F64] = "f64", [TOPT_BF16] = "bf16", [TOPT_F16] = "f16"};
 static const char *const work_names[WORKS] = {[TOPT_WORK_MATMUL] = "matmul",
                                               [TOPT_WORK_ATTENTION] = "attention",
                                               [TOPT_WORK_ELEMENTWISE] = "elementwise"};
@@ -125,7 +125,12 @@ const char *topt_dtype_name(enum topt_dtype t)
 
 int topt_dtype_bytes(enum topt_dtype t)
 {
-    return t == TOPT_F64 ? 8 : t == TOPT_BF16 ? 2 : 4;
+    return t == TOPT_F64 ? 8 : topt_dtype_is_half(t) ? 2 : 4;
+}
+
+int topt_dtype_is_half(enum topt_dtype t)
+{
+    return t == TOPT_BF16 || t == TOPT_F16;
 }
 
 /* ---- reading ----------------------------------------------------------------------- */
@@ -143,7 +148,8 @@ static int need_source(const json_t *obj, const char *path, struct topt_error *e
                                path);
 }
 
-/* The figures of a section that no document or measurement gives. */
+/* The figures of a section that no document or measurement gives.  A member's member, as of a type, may
+ * be lacking. */
 static int read_assumed(const json_t *obj, const char *path, struct topt_error *err)
 {
     const json_t *list = json_object_get(obj, "assumed");
@@ -152,7 +158,10 @@ static int read_assumed(const json_t *obj, const char *path, struct topt_error *
                          path);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *name = json_string_value(json_array_get(list, i));
-        if (!name || !topt_hw_figure(obj, name))
+        char field[64];
+        snprintf(field, sizeof field, "%.*s", name ? (int)strcspn(name, ".") : 0,
+                 name ? name : "");
+        if (!json_object_get(obj, field))
             return topt_fail(err, TOPT_ERR_INVAL,
                              "%s.assumed[%zu] must be the name of a figure of %s, as "
                              "\"latency_ns\" or \"flops.bf16\"",
@@ -172,7 +181,8 @@ static int need_object(const json_t *doc, const char *key, const json_t **ret,
 
 static int read_flops(struct topt_hw *hw, const json_t *device, struct topt_error *err)
 {
-    const char *const fields[] = {dtype_names[0], dtype_names[1], dtype_names[2], NULL};
+    const char *const fields[] = {dtype_names[0], dtype_names[1], dtype_names[2],
+                                  dtype_names[3], NULL};
     const json_t *flops = json_object_get(device, "flops");
     if (topt_json_only(flops, "device.flops", fields, err))
         return -1;
@@ -227,7 +237,8 @@ static int read_sizes(struct topt_hw *hw, const json_t *list, const char *table,
 static int read_by_size(struct topt_hw *hw, const json_t *device, enum topt_work w,
                         struct topt_error *err)
 {
-    const char *const fields[] = {dtype_names[0], dtype_names[1], dtype_names[2], NULL};
+    const char *const fields[] = {dtype_names[0], dtype_names[1], dtype_names[2],
+                                  dtype_names[3], NULL};
     char table[32], path[48];
     snprintf(table, sizeof table, "%s_by_size", work_names[w]);
     snprintf(path, sizeof path, "device.%s", table);
@@ -328,7 +339,8 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
                                          "assumed",
                                          "source",
                                          NULL};
-    const char *const types[] = {dtype_names[0], dtype_names[1], dtype_names[2], NULL};
+    const char *const types[] = {dtype_names[0], dtype_names[1], dtype_names[2],
+                                 dtype_names[3], NULL};
     const json_t *d;
     int64_t memory, reserve = 0;
     hw->granule_bytes = DEFAULT_GRANULE;
@@ -863,9 +875,16 @@ int64_t topt_hw_memory_bytes(const struct topt_hw *hw)
     return hw->memory_bytes;
 }
 
+/* f16 goes by the figures of bf16 where a profile has none for it: tensor cores have the same rate
+ * for both. */
+static enum topt_dtype rated_as(const struct topt_hw *hw, enum topt_dtype t)
+{
+    return t == TOPT_F16 && !(hw->flops[t] > 0) ? TOPT_BF16 : t;
+}
+
 int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t)
 {
-    return (unsigned)t < TOPT_DTYPE_COUNT && hw->flops[t] > 0;
+    return (unsigned)t < TOPT_DTYPE_COUNT && hw->flops[rated_as(hw, t)] > 0;
 }
 
 double topt_hw_peak(const struct topt_hw *hw, enum topt_dtype t)
@@ -911,7 +930,8 @@ static int64_t round_up(double ns)
 /* A profile without the type is priced as if it computed in f32. */
 static double peak_of(const struct topt_hw *hw, enum topt_dtype t)
 {
-    double peak = topt_hw_has_dtype(hw, t) ? hw->flops[t] : hw->flops[TOPT_F32];
+    double peak =
+        topt_hw_has_dtype(hw, t) ? hw->flops[rated_as(hw, t)] : hw->flops[TOPT_F32];
     if (peak > 0)
         return peak;
     return hw->flops[TOPT_BF16] > 0 ? hw->flops[TOPT_BF16] : hw->flops[TOPT_F64];
@@ -932,6 +952,7 @@ int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum top
                            int64_t flops, int64_t bytes, int devices)
 {
     double compute = (double)flops * 1e9 / (peak_of(hw, t) * hw->efficiency[w]);
+    t = rated_as(hw, t);
     if (hw->by_size[w][t].npoints && flops > 0)
         compute = on_curve(&hw->by_size[w][t], (double)flops);
     return kernel_ns(hw, compute, bytes, devices);
@@ -941,7 +962,7 @@ struct topt_time topt_hw_attention(const struct topt_hw *hw, enum topt_dtype t,
                                    const struct topt_attention_run *run, int64_t flops,
                                    int64_t bytes, int devices)
 {
-    double share = topt_attention_share(hw->attention, t, run);
+    double share = topt_attention_share(hw->attention, rated_as(hw, t), run);
     if (!(share > 0))
         return topt_hw_compute(hw, t, TOPT_WORK_ATTENTION, flops, bytes, devices);
     double compute = (double)flops * 1e9 / (peak_of(hw, t) * share);

@@ -253,7 +253,7 @@ json_t *topt_hw_missing(const struct topt_hw *hw)
     const json_t *d = device_of(doc), *sizes = json_object_get(d, "matmul_by_size");
     for (int t = 0; t < TOPT_DTYPE_COUNT; t++) {
         const char *name = topt_dtype_name((enum topt_dtype)t);
-        if (topt_hw_has_dtype(hw, (enum topt_dtype)t) && !json_object_get(sizes, name))
+        if (topt_hw_peak(hw, (enum topt_dtype)t) > 0 && !json_object_get(sizes, name))
             remark(list, "device: one efficiency for %s products of any size", name);
     }
     if (!json_object_get(d, "runtime_bytes"))

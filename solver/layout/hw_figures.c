@@ -22,8 +22,11 @@ json_t *topt_hw_assumed(const struct topt_hw *hw)
         size_t i;
         const json_t *section = section_of(doc, sections[s]);
         json_array_foreach(json_object_get(section, "assumed"), i, name)
-            json_array_append_new(
-                list, json_sprintf("%s.%s", sections[s], json_string_value(name)));
+        {
+            if (topt_hw_figure(section, json_string_value(name)))
+                json_array_append_new(
+                    list, json_sprintf("%s.%s", sections[s], json_string_value(name)));
+        }
     }
     json_decref(doc);
     return list;

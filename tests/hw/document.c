@@ -291,6 +291,33 @@ static void of_nodes(void)
     topt_hw_destroy(hw);
 }
 
+/* A device that is another's but for its peaks has no rates by size of types that it lacks, and its own
+ * figures are not assumed. */
+static void like_another_device(void)
+{
+    struct topt_error err = {0};
+    struct topt_hw *hw =
+        parse("{'format':'topt-hw/1','like':'v100-pcie-1x8','name':'mine','device':"
+              "{'flops':{'f32':1e13},'launch_ns':4000}}",
+              &err);
+    if (!ok(hw != NULL, "a device like another %s", err.text))
+        return;
+    json_t *names = topt_hw_assumed(hw);
+    size_t i;
+    json_t *x;
+    int own = 0;
+    json_array_foreach(names, i, x)
+    {
+        const char *name = json_string_value(x);
+        own += !strncmp(name, "device.flops", 12) || !strcmp(name, "device.launch_ns");
+    }
+    ok(json_array_size(names) > 2 && !own, "%d of its figures are assumed, none of these",
+       (int)json_array_size(names));
+    ok(!topt_hw_has_dtype(hw, TOPT_F16), "and it has one type");
+    json_decref(names);
+    topt_hw_destroy(hw);
+}
+
 static void like(void)
 {
     struct topt_error err = {0};
@@ -575,6 +602,7 @@ int main(void)
     what_rates_rest_on();
     curves();
     like();
+    like_another_device();
     of_nodes();
     remarks();
     assumed_figures();

@@ -135,7 +135,7 @@ static void take_row(struct topt_request *r)
 {
     const struct topt_framework *f = r->framework;
     struct topt_settings *s = &r->settings;
-    int mixed = s->dtype == TOPT_BF16 && !s->state_bf16;
+    int mixed = topt_dtype_is_half(s->dtype) && !s->state_bf16;
     if (!(r->given & TOPT_GIVEN_OVERLAP))
         s->overlap = f->overlap;
     if (!(r->given & TOPT_GIVEN_EAGER))
