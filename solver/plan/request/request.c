@@ -6,9 +6,7 @@
 #include "free.h"
 #include "topt_tensor.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MAX_DEVICES = 1 << 14 };
 
@@ -272,32 +270,13 @@ static int check_tensor(const struct topt_request *r, struct topt_error *err)
 
 /* ---- the whole ------------------------------------------------------------------- */
 
-/* The profile lacks the type: fails with the precisions that it has. */
-static int refuse_type(const struct topt_request *r, struct topt_error *err)
-{
-    const char *has[8];
-    char use[80] = "";
-    int n = 0;
-    const struct topt_precision *p;
-    for (int i = 0; (p = topt_precision_at(i)) && n < 8; i++)
-        if (topt_hw_has_dtype(r->hw, p->dtype))
-            has[n++] = p->name;
-    for (int i = 0; i < n; i++)
-        snprintf(use + strlen(use), sizeof use - strlen(use), "%s%s",
-                 !i           ? ""
-                 : i + 1 == n ? " or "
-                              : ", ",
-                 has[i]);
-    return topt_fail(err, TOPT_ERR_USAGE, "'%s' has no rate for %s; use --precision %s",
-                     topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype), use);
-}
-
 int topt_request_check(const struct topt_request *r, struct topt_error *err)
 {
     if (topt_algorithm_check(r->algorithm, err))
         return -1;
     if (!topt_hw_has_dtype(r->hw, r->settings.dtype))
-        return refuse_type(r, err);
+        return topt_fail(err, TOPT_ERR_USAGE, "'%s' has no rate for %s; use another type",
+                         topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype));
     if (r->gpus < 0 || r->gpus > MAX_DEVICES || r->max_gpus < 0 || r->memory_limit < 0)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--gpus must be 1 to %d, and --memory positive", MAX_DEVICES);
