@@ -57,6 +57,11 @@ check "and fp16"
 of() { step "$1" one.json --seq 512 --gpus 4 --precision "$2"; } # HW PRECISION
 [ $(($(of v100-dgx1-2x8 f32) / $(of v100-dgx1-2x8 fp16-mixed))) -ge 2 ] && [ "$(of a100-80-dgx bf16-mixed)" = "$(of a100-80-dgx fp16-mixed)" ]
 check "by more than twice the speed of f32; where there is bf16 as fast as that"
+if "$topt" run --help >out 2>err; then # a build without MPI has no runtime
+    "$topt" plan "$small" --hw v100-pcie-1x8 --batch 8 --gpus 1 --framework topt --precision fp16-mixed -o half.json >out 2>err &&
+        ! "$topt" run half.json --data synthetic --steps 1 >out 2>err && grep -q "not f16" err
+    check "topt run says that it has no fp16"
+fi
 "$topt" plan "$small" --hw v100-dgx1-2x8 --gpus 4 --precision bf16 >out 2>err
 [ $? -eq 2 ] && grep -q "'v100-dgx1-2x8' has no rate for bf16; use --precision fp16-mixed, f32 or f64" err
 check "$(cat err)"
