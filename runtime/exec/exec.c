@@ -636,6 +636,10 @@ static int check_settings(const struct topt_settings *s, struct topt_error *err)
             err, TOPT_ERR_INVAL,
             "optimizer '%s' is known to plans only; run with --optimizer adamw",
             topt_optimizer_name(s->optimizer));
+    if (s->dtype == TOPT_F16)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "topt run cannot train in fp16: it has no kernels for it and "
+                         "scales no loss; plan with --precision bf16-mixed or f32");
     if (s->state_bf16 && s->dtype == TOPT_BF16)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "weights without a copy in f32 (precision bf16) are known to "

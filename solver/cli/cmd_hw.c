@@ -8,6 +8,7 @@
 
 #include "ask.h"
 #include "hw_impl.h"
+#include "hw_moves.h"
 #include "topt_error.h"
 #include "topt_hw.h"
 #include "topt_json.h"
@@ -44,7 +45,7 @@ static json_t *summary(const struct topt_hw *hw)
     const char *vendor = topt_hw_shipped_origin(topt_hw_name(hw), &year);
     json_t *types = json_array();
     for (int t = 0; t < TOPT_DTYPE_COUNT; t++)
-        if (topt_hw_has_dtype(hw, (enum topt_dtype)t))
+        if (topt_hw_peak(hw, (enum topt_dtype)t) > 0)
             json_array_append_new(types,
                                   json_string(topt_dtype_name((enum topt_dtype)t)));
     json_t *doc = json_pack(
@@ -206,9 +207,12 @@ static json_t *sources_json(const json_t *doc)
     return all;
 }
 
-static int check_json(const struct topt_hw *hw)
+static int check_json(const struct topt_hw *hw, struct topt_error *err)
 {
     struct topt_group g[MAX_GROUPS];
+    json_t *moves = topt_hw_moves(hw, err);
+    if (!moves)
+        return -1;
     char buf[64];
     int n = sample_groups(hw, g);
     json_t *groups = json_array(), *doc = summary(hw), *whole = topt_hw_to_json(hw);
@@ -226,6 +230,7 @@ static int check_json(const struct topt_hw *hw)
     json_object_set_new(doc, "measured", curves_json(hw));
     json_object_set_new(doc, "basis", groups);
     json_object_set_new(doc, "missing", topt_hw_missing(hw));
+    json_object_set_new(doc, "assumed", moves);
     json_object_set_new(doc, "warnings", topt_hw_warnings(hw));
     json_decref(whole);
     return print_json(doc);
@@ -266,7 +271,7 @@ static void print_device(const struct topt_hw *hw, const json_t *d)
         const char *type = topt_dtype_name((enum topt_dtype)t);
         const json_t *curve = json_object_get(sizes, type);
         size_t n = json_array_size(curve);
-        if (!topt_hw_has_dtype(hw, (enum topt_dtype)t))
+        if (!(topt_hw_peak(hw, (enum topt_dtype)t) > 0))
             continue;
         double peak =
             json_number_value(json_object_get(json_object_get(d, "flops"), type));
@@ -391,7 +396,43 @@ static void print_size(const char *what, const struct topt_hw *hw, const char *m
            topt_show_bytes(topt_hw_memory_bytes(hw), memory, sizeof memory));
 }
 
-static void check_text(const struct topt_hw *hw)
+/* A table: an assumed figure a line, a model a column. */
+static int print_moves(const struct topt_hw *hw, struct topt_error *err)
+{
+    json_t *moves = topt_hw_moves(hw, err), *one, *x;
+    const json_t *figures = json_object_get(moves, "figures");
+    size_t i, k;
+    if (json_array_size(figures)) {
+        printf("assumed figures, and how much longer a step of a model takes with one of "
+               "them a "
+               "tenth\nlower:\n  %-32s",
+               "");
+        json_array_foreach(json_object_get(moves, "models"), i, one)
+            printf(" %12s", json_string_value(json_object_get(one, "name")));
+        printf("\n  %-32s", "GPUs");
+        json_array_foreach(json_object_get(moves, "models"), i, one)
+            printf(" %12d", (int)json_integer_value(json_object_get(one, "gpus")));
+        printf("\n");
+    }
+    json_array_foreach(figures, i, one)
+    {
+        printf("  %-32s", json_string_value(json_object_get(one, "figure")));
+        if (!json_array_size(json_object_get(one, "moves")))
+            printf("  what fits, not the time");
+        json_array_foreach(json_object_get(one, "moves"), k, x)
+        {
+            if (json_is_null(x))
+                printf(" %12s", "does not fit");
+            else
+                printf(" %+10.1f %%", 100 * json_real_value(x));
+        }
+        printf("\n");
+    }
+    json_decref(moves);
+    return moves ? 0 : -1;
+}
+
+static int check_text(const struct topt_hw *hw, struct topt_error *err)
 {
     json_t *doc = topt_hw_to_json(hw);
     print_size("", hw, "up to ");
@@ -408,8 +449,10 @@ static void check_text(const struct topt_hw *hw)
         printf("  to measure collectives and rates on the cluster itself:\n"
                "      srun -N %d --ntasks-per-node %d topt profile -o hw.json\n",
                topt_hw_max_nodes(hw) > 1 ? 2 : 1, topt_hw_gpus_per_node(hw));
+    int rc = print_moves(hw, err);
     if (!print_remarks("implausible", topt_hw_warnings(hw)))
         printf("valid; nothing implausible\n");
+    return rc;
 }
 
 static int run(const struct args *args, const char *verb, const char *name,
@@ -430,15 +473,13 @@ static int run(const struct args *args, const char *verb, const char *name,
     struct topt_hw *hw = topt_hw_load(name, err);
     if (!hw)
         return -1;
-    int rc = 0;
-    if (show)
-        rc = print_json(topt_hw_to_json(hw));
-    else if (args->json)
-        rc = check_json(hw);
-    else
-        check_text(hw);
+    int rc = show         ? print_json(topt_hw_to_json(hw))
+             : args->json ? check_json(hw, err)
+                          : check_text(hw, err);
     topt_hw_destroy(hw);
-    return rc ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer") : 0;
+    if (rc && show)
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
+    return rc;
 }
 
 int topt_cmd_hw(int argc, char **argv)

@@ -46,8 +46,10 @@ static int write_config(const struct job *j, struct sheet *s, struct topt_error 
                   fsdp          ? "FSDP"
                   : j->gpus > 1 ? "MULTI_GPU"
                                 : "'NO'",
-                  j->precision == JOB_BF16_MIXED ? "bf16" : "'no'", (long long)j->nodes,
-                  (long long)j->gpus);
+                  j->precision == JOB_F16_MIXED    ? "fp16"
+                  : j->precision == JOB_BF16_MIXED ? "bf16"
+                                                   : "'no'",
+                  (long long)j->nodes, (long long)j->gpus);
     if (fsdp)
         write_fsdp(j, &t);
     return topt_sheet_file(s, "accelerate.yaml", &t, err);
@@ -86,8 +88,9 @@ static void remarks(const struct job *j, struct sheet *s)
             (long long)j->steps, j->zero >= 2 ? ", sync_each_batch=True" : "",
             j->zero >= 2 ? ": else whole gradients stay in memory between micro-batches"
                          : "");
-    if (j->zero >= 2 && j->precision == JOB_BF16_MIXED)
-        topt_sheet_differs(s, "gradients are reduced in bf16, not in f32");
+    if (j->zero >= 2 && topt_job_is_mixed(j))
+        topt_sheet_differs(s, "gradients are reduced in %s, not in f32",
+                           j->precision == JOB_F16_MIXED ? "fp16" : "bf16");
     /* accelerate's own wraps each module of a block by itself, and so keeps several inputs of it.
      */
     if (j->recompute)

@@ -14,7 +14,8 @@ static json_t *config(const struct job *j)
         json_pack("{s:I, s:I, s:{s:I}, s:{s:b}}", "train_micro_batch_size_per_gpu",
                   (json_int_t)j->micro, "gradient_accumulation_steps",
                   (json_int_t)j->steps, "zero_optimization", "stage", (json_int_t)j->zero,
-                  "bf16", "enabled", j->precision != JOB_F32);
+                  j->precision == JOB_F16_MIXED ? "fp16" : "bf16", "enabled",
+                  j->precision != JOB_F32);
     if (!c)
         return NULL;
     /* By itself it hides communication from level 3 on alone. */

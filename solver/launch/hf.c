@@ -95,8 +95,9 @@ static void remarks(const struct job *j, struct sheet *s)
             "from_pretrained(..., dtype=torch.%s): by itself it takes that of the "
             "checkpoint",
             j->precision == JOB_BF16 ? "bfloat16" : "float32");
-    if (is_sharded(j) && j->precision == JOB_BF16_MIXED)
-        topt_sheet_differs(s, "gradients are reduced in bf16, not in f32");
+    if (is_sharded(j) && topt_job_is_mixed(j))
+        topt_sheet_differs(s, "gradients are reduced in %s, not in f32",
+                           j->precision == JOB_F16_MIXED ? "fp16" : "bf16");
     if (is_sharded(j) && j->zero == 2 && j->steps > 1)
         topt_sheet_differs(s, "parameters are gathered anew in each micro-batch");
 }
@@ -110,10 +111,11 @@ int topt_launch_hf(const struct job *j, struct sheet *s, struct topt_error *err)
     topt_job_start_torchrun(j, "torchrun", &t);
     topt_text_add(&t,
                   " train.py \\\n    --per_device_train_batch_size %lld "
-                  "--gradient_accumulation_steps %lld \\\n    --optim %s --bf16 %s "
+                  "--gradient_accumulation_steps %lld \\\n    --optim %s --%s %s "
                   "--gradient_checkpointing %s \\\n",
                   (long long)j->micro, (long long)j->steps, optimizer_of(j),
-                  j->precision == JOB_BF16_MIXED ? "True" : "False",
+                  j->precision == JOB_F16_MIXED ? "fp16" : "bf16",
+                  topt_job_is_mixed(j) ? "True" : "False",
                   j->recompute ? "True" : "False");
     if (is_sharded(j))
         topt_text_add(&t, "    --fsdp --fsdp_config \"$here/fsdp.json\" \\\n");

@@ -196,13 +196,16 @@ static int read_precision(const json_t *settings, struct job *j, struct topt_err
     static const char *const names[] = {[JOB_F32] = "f32",
                                         [JOB_BF16_MIXED] = "bf16-mixed",
                                         [JOB_BF16] = "bf16",
-                                        [JOB_F64] = "f64"};
+                                        [JOB_F64] = "f64",
+                                        [JOB_F16_MIXED] = "fp16-mixed"};
     const char *dtype, *precision = NULL;
     if (topt_json_string(settings, "settings", "dtype", &dtype, err) ||
         topt_json_string_or(settings, "settings", "precision", &precision, err))
         return -1;
     if (!precision) /* f32 master weights and optimizer state go with bf16 */
-        precision = strcmp(dtype, "bf16") ? dtype : "bf16-mixed";
+        precision = !strcmp(dtype, "bf16")  ? "bf16-mixed"
+                    : !strcmp(dtype, "f16") ? "fp16-mixed"
+                                            : dtype;
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
         if (!strcmp(names[i], precision)) {
             j->precision = (enum job_precision)i;
@@ -214,7 +217,7 @@ static int read_precision(const json_t *settings, struct job *j, struct topt_err
 
 const char *topt_job_precision(enum job_precision p)
 {
-    static const char *const names[] = {"f32", "bf16-mixed", "bf16", "f64"};
+    static const char *const names[] = {"f32", "bf16-mixed", "bf16", "f64", "fp16-mixed"};
     return names[p];
 }
 
@@ -224,6 +227,11 @@ int topt_job_even_stages(const struct job *j)
         if (!json_equal(json_array_get(j->layers, i), json_array_get(j->layers, 0)))
             return 0;
     return 1;
+}
+
+int topt_job_is_mixed(const struct job *j)
+{
+    return j->precision == JOB_BF16_MIXED || j->precision == JOB_F16_MIXED;
 }
 
 static int read_mesh(const json_t *plan, struct job *j, struct topt_error *err)

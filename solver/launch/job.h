@@ -9,7 +9,7 @@
 #include "topt_error.h"
 #include "topt_text.h"
 
-enum job_precision { JOB_F32, JOB_BF16_MIXED, JOB_BF16, JOB_F64 };
+enum job_precision { JOB_F32, JOB_BF16_MIXED, JOB_BF16, JOB_F64, JOB_F16_MIXED };
 
 /* The shape of the model as far as frameworks ask for it; zeros where it has no such thing. */
 struct job_model {
@@ -54,6 +54,8 @@ int topt_job_splits(const struct job *j, const char *framework, int replicate,
 int topt_job_even_stages(const struct job *j);
 
 const char *topt_job_precision(enum job_precision p);
+/* Does it compute in a type of two bytes beside weights in f32? */
+int topt_job_is_mixed(const struct job *j);
 
 /* What a target writes into: remarks and files of the answer. */
 struct sheet {

@@ -19,11 +19,13 @@ static const struct target {
     const char *name, *framework;
     int (*write)(const struct job *j, struct sheet *s, struct topt_error *err);
     struct topt_launch_pin pin;
+    const char *no_fp16; /* why what it starts can't train in fp16; NULL: it can */
     int stages; /* it is told of pipeline stages by options; else the script has them written out */
 } targets[] = {
     {.name = "torchrun",
      .framework = "pytorch",
      .write = topt_launch_torchrun,
+     .no_fp16 = "topt_apply.py scales no loss; --for hf and --for accelerate do",
      .pin = {"pytorch/pytorch", "v2.14.1", "2026-10-20",
              "tested on CPU with a small GPT on 2026-11-22, not on GPUs"}},
     {.name = "accelerate",
@@ -45,6 +47,7 @@ static const struct target {
     {.name = "torchtitan",
      .framework = "torchtitan",
      .write = topt_launch_torchtitan,
+     .no_fp16 = "torchtitan scales no loss, so that it does not train in fp16",
      .pin = {"pytorch/torchtitan", "b5bcd76c66d0acb1a08b176d9639425bc55e0b2a",
              "2026-08-21", "not run"},
      .stages = 1},
@@ -58,6 +61,7 @@ static const struct target {
     {.name = "torchtune",
      .framework = "pytorch",
      .write = topt_launch_torchtune,
+     .no_fp16 = "torchtune trains in bf16 or f32 alone",
      .pin = {"pytorch/torchtune", "bd2a0fc7c31430972728494fa01aaeeb0ebf1ba1",
              "2026-04-23", "not run"}},
     {.name = "topt", "topt", topt_launch_topt, {0}},
@@ -248,6 +252,14 @@ static int refuse_own(const struct job *j, struct topt_error *err)
         "this plan splits operators individually, which only `topt run` supports");
 }
 
+static int refuse_fp16(const struct job *j, const struct target *t,
+                       struct topt_error *err)
+{
+    char again[64];
+    snprintf(again, sizeof again, "%s --precision f32", t->framework);
+    return topt_job_refuse(j, again, err, "%s", t->no_fp16);
+}
+
 static int check(const struct job *j, const struct target *t, struct sheet *s,
                  struct topt_error *err)
 {
@@ -260,12 +272,17 @@ static int check(const struct job *j, const struct target *t, struct sheet *s,
                                j->framework);
     if (!j->dp && strcmp(t->name, "topt"))
         return refuse_own(j, err);
+<<<<<<< HEAD
     if (j->pp > 1 && !t->stages)
         return topt_job_refuse(
             j, "megatron", err,
             "for %.20s pipeline stages have to be written into the training "
             "script; this plan has %lld",
             t->name, (long long)j->pp);
+=======
+    if (j->precision == JOB_F16_MIXED && t->no_fp16)
+        return refuse_fp16(j, t, err);
+>>>>>>> h-net
     if (j->precision == JOB_F64 && strcmp(t->name, "topt"))
         return topt_job_refuse(j, t->framework, err, "%s does not train in f64", t->name);
     return 0;

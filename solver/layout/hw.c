@@ -3,23 +3,18 @@
  * A collective has two descriptions.  The two-level model: g groups lie on N nodes
  * with m members each; inside a node a member moves its share at the node link's rate,
  * between nodes the g groups share the node's rate, and every step waits the link's
- * latency.  For S bytes:
- *
- *     all-reduce              2(m-1)/m S / local     2(N-1)/N S / net
- *     all-gather, reduce-sc.   (m-1)/m S / local      (N-1)/N S / net
- *     all-to-all              (m-1)/mN S / local    m (N-1)/N S / net
- *     permute                        S / local           m  S / net     (the slower one)
- *     with net = min(node rate / g, m * device rate)
- *
- * added, or the longer of the two where the profile says that the levels are
- * pipelined.  And measured curves: time against bytes, straight lines between points,
- * flat below the first, at the last point's rate above the last.  A group that was
- * measured gets its curve.  Another one gets the nearest curve of its kind, moved by
- * what the two-level model says is different: t(S) = curve(S * r) + d, with r the
- * ratio of the model's times per byte and d the difference of its latencies.  A curve
- * so keeps its knees, and both numbers are 1 and 0 for the measured group.  A curve of
- * one node says nothing of several: there the model adds the network's part to the
- * price inside a node, measured or not.
+ * latency (docs/formats/hw.md has the table of shares and steps).  NCCL runs rings and
+ * trees over both levels at once and takes the quicker by size; where the profile does
+ * not say so ("pipelined"), one stage follows the other.  And measured curves: time
+ * against bytes, straight lines between points, flat below the first, at the last
+ * point's rate above the last.  A group that was measured gets its curve, one with a
+ * smaller and a larger one measured a straight line between them at equal bytes a
+ * member.  Another one gets the nearest curve of its kind, moved by what the two-level
+ * model says is different: t(S) = curve(S * r) + d, with r the ratio of the model's
+ * times per byte and d the difference of its latencies.  A curve so keeps its knees, and
+ * both numbers are 1 and 0 for the measured group.  A curve of one node says nothing of
+ * several: there the model adds the network's part to the price inside a node, measured
+ * or not.
  *
  * More bytes are never cheaper: a point slower than one of more bytes is lowered to it
  * (the message could have been padded), and everything else grows with S.
@@ -59,6 +54,7 @@ struct link {
     struct rates any, all_reduce;
     int shared;         /* node link: its devices share the rate */
     double device_rate; /* cluster link: what one device reaches, 0: no bound */
+    int64_t ports;      /* cluster link: network interfaces of a node, 0: not said */
     double latency_ns;
     int pipelined; /* cluster link: local and network stages overlap */
 };
@@ -102,7 +98,7 @@ static const char *const collective_names[TOPT_COLLECTIVE_COUNT] = {
     [TOPT_ALL_TO_ALL] = "all_to_all",
     [TOPT_PERMUTE] = "permute"};
 static const char *const dtype_names[TOPT_DTYPE_COUNT] = {
-    [TOPT_F32] = "f32", [TOPT_F64] = "f64", [TOPT_BF16] = "bf16"};
+    [TOPT_F32] = "f32", [TOPT_F64] = "f64", [TOPT_BF16] = "bf16", [TOPT_F16] = "f16"};
 static const char *const work_names[WORKS] = {[TOPT_WORK_MATMUL] = "matmul",
                                               [TOPT_WORK_ATTENTION] = "attention",
                                               [TOPT_WORK_ELEMENTWISE] = "elementwise"};
@@ -129,7 +125,12 @@ const char *topt_dtype_name(enum topt_dtype t)
 
 int topt_dtype_bytes(enum topt_dtype t)
 {
-    return t == TOPT_F64 ? 8 : t == TOPT_BF16 ? 2 : 4;
+    return t == TOPT_F64 ? 8 : topt_dtype_is_half(t) ? 2 : 4;
+}
+
+int topt_dtype_is_half(enum topt_dtype t)
+{
+    return t == TOPT_BF16 || t == TOPT_F16;
 }
 
 /* ---- reading ----------------------------------------------------------------------- */
@@ -147,6 +148,28 @@ static int need_source(const json_t *obj, const char *path, struct topt_error *e
                                path);
 }
 
+/* The figures of a section that no document or measurement gives.  A member's member, as of a type, may
+ * be lacking. */
+static int read_assumed(const json_t *obj, const char *path, struct topt_error *err)
+{
+    const json_t *list = json_object_get(obj, "assumed");
+    if (list && !json_is_array(list))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s.assumed must be an array of names",
+                         path);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        char field[64];
+        snprintf(field, sizeof field, "%.*s", name ? (int)strcspn(name, ".") : 0,
+                 name ? name : "");
+        if (!json_object_get(obj, field))
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "%s.assumed[%zu] must be the name of a figure of %s, as "
+                             "\"latency_ns\" or \"flops.bf16\"",
+                             path, i, path);
+    }
+    return 0;
+}
+
 static int need_object(const json_t *doc, const char *key, const json_t **ret,
                        struct topt_error *err)
 {
@@ -158,7 +181,8 @@ static int need_object(const json_t *doc, const char *key, const json_t **ret,
 
 static int read_flops(struct topt_hw *hw, const json_t *device, struct topt_error *err)
 {
-    const char *const fields[] = {dtype_names[0], dtype_names[1], dtype_names[2], NULL};
+    const char *const fields[] = {dtype_names[0], dtype_names[1], dtype_names[2],
+                                  dtype_names[3], NULL};
     const json_t *flops = json_object_get(device, "flops");
     if (topt_json_only(flops, "device.flops", fields, err))
         return -1;
@@ -213,7 +237,8 @@ static int read_sizes(struct topt_hw *hw, const json_t *list, const char *table,
 static int read_by_size(struct topt_hw *hw, const json_t *device, enum topt_work w,
                         struct topt_error *err)
 {
-    const char *const fields[] = {dtype_names[0], dtype_names[1], dtype_names[2], NULL};
+    const char *const fields[] = {dtype_names[0], dtype_names[1], dtype_names[2],
+                                  dtype_names[3], NULL};
     char table[32], path[48];
     snprintf(table, sizeof table, "%s_by_size", work_names[w]);
     snprintf(path, sizeof path, "device.%s", table);
@@ -297,12 +322,25 @@ static int read_rates_basis(struct topt_hw *hw, const json_t *device,
 
 static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
 {
-    static const char *const fields[] = {
-        "name",         "memory_bytes",  "reserve_bytes",    "runtime_bytes",
-        "flops",        "efficiency",    "memory_bandwidth", "launch_ns",
-        "shared_cores", "granule_bytes", "matmul_by_size",   "attention_by_size",
-        "attention",    "rates",         "source",           NULL};
-    const char *const types[] = {dtype_names[0], dtype_names[1], dtype_names[2], NULL};
+    static const char *const fields[] = {"name",
+                                         "memory_bytes",
+                                         "reserve_bytes",
+                                         "runtime_bytes",
+                                         "flops",
+                                         "efficiency",
+                                         "memory_bandwidth",
+                                         "launch_ns",
+                                         "shared_cores",
+                                         "granule_bytes",
+                                         "matmul_by_size",
+                                         "attention_by_size",
+                                         "attention",
+                                         "rates",
+                                         "assumed",
+                                         "source",
+                                         NULL};
+    const char *const types[] = {dtype_names[0], dtype_names[1], dtype_names[2],
+                                 dtype_names[3], NULL};
     const json_t *d;
     int64_t memory, reserve = 0;
     hw->granule_bytes = DEFAULT_GRANULE;
@@ -325,7 +363,7 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
         return -1;
     hw->memory_bytes = memory - reserve;
     hw->capacity_bytes = memory;
-    return need_source(d, "device", err);
+    return read_assumed(d, "device", err) || need_source(d, "device", err) ? -1 : 0;
 }
 
 static int read_rates(const json_t *link, const char *path, const char *key,
@@ -368,12 +406,13 @@ static int read_link_fields(struct link *l, const json_t *obj, const char *path,
                                               "all_reduce_by_group",
                                               "shared",
                                               "latency_ns",
+                                              "assumed",
                                               "source",
                                               NULL};
     static const char *const cluster_fields[] = {
-        "level",      "bytes_per_second", "device_bytes_per_second",
-        "latency_ns", "pipelined",        "source",
-        NULL};
+        "level",   "bytes_per_second", "device_bytes_per_second",
+        "ports",   "latency_ns",       "pipelined",
+        "assumed", "source",           NULL};
     if (topt_json_only(obj, path, cluster ? cluster_fields : node_fields, err) ||
         topt_json_real(obj, path, "bytes_per_second", 1, 1e18, &l->any.otherwise, err) ||
         topt_json_real(obj, path, "latency_ns", 0, 1e9, &l->latency_ns, err) ||
@@ -381,6 +420,7 @@ static int read_link_fields(struct link *l, const json_t *obj, const char *path,
         topt_json_bool_or(obj, path, "shared", &l->shared, err) ||
         topt_json_real_or(obj, path, "device_bytes_per_second", 1, 1e18, &l->device_rate,
                           err) ||
+        topt_json_int_or(obj, path, "ports", 1, 1024, &l->ports, err) ||
         read_rates(obj, path, "bytes_per_second", "by_group", &l->any, err))
         return -1;
     l->all_reduce = l->any;
@@ -390,7 +430,7 @@ static int read_link_fields(struct link *l, const json_t *obj, const char *path,
                    &l->all_reduce, err))
         return -1;
     l->present = 1;
-    return need_source(obj, path, err);
+    return read_assumed(obj, path, err) || need_source(obj, path, err) ? -1 : 0;
 }
 
 static int read_link(struct topt_hw *hw, const json_t *obj, size_t i,
@@ -418,7 +458,8 @@ static int read_link(struct topt_hw *hw, const json_t *obj, size_t i,
 static int read_links(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
 {
     const json_t *links, *launch = json_object_get(doc, "collective");
-    static const char *const fields[] = {"launch_ns", "device_share", "source", NULL};
+    static const char *const fields[] = {"launch_ns", "device_share", "assumed", "source",
+                                         NULL};
     if (topt_json_array(doc, "", "links", &links, err))
         return -1;
     for (size_t i = 0; i < json_array_size(links); i++)
@@ -434,9 +475,35 @@ static int read_links(struct topt_hw *hw, const json_t *doc, struct topt_error *
         topt_json_real(launch, "collective", "launch_ns", 0, 1e9,
                        &hw->collective_launch_ns, err) ||
         topt_json_real_or(launch, "collective", "device_share", 0, 1,
-                          &hw->collective_share, err))
+                          &hw->collective_share, err) ||
+        read_assumed(launch, "collective", err))
         return -1;
     return need_source(launch, "collective", err);
+}
+
+static void free_points(struct curve *c)
+{
+    free(c->bytes);
+    free(c->ns);
+}
+
+/* Time of 'bytes' on a curve, or of so many operations. */
+static double on_curve(const struct curve *c, double bytes)
+{
+    int last = c->npoints - 1, lo = 0, hi = last;
+    if (bytes <= c->bytes[0])
+        return c->ns[0];
+    if (bytes >= c->bytes[last])
+        return c->ns[last] * (bytes / c->bytes[last]);
+    while (hi - lo > 1) {
+        int mid = (lo + hi) / 2;
+        if (c->bytes[mid] <= bytes)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    double share = (bytes - c->bytes[lo]) / (c->bytes[hi] - c->bytes[lo]);
+    return c->ns[lo] + (c->ns[hi] - c->ns[lo]) * share;
 }
 
 static int read_point(struct curve *c, const char *path, const json_t *pair, size_t i,
@@ -533,6 +600,39 @@ static int read_curve(struct topt_hw *hw, const json_t *obj, size_t i,
     return need_source(obj, path, err);
 }
 
+/* Lower a group's points to the time of a larger one at as many bytes a member, since the members
+ * that it has beside them could have been there. */
+static void lower_to(struct curve *small, const struct curve *large)
+{
+    double more = (double)large->group.nodes * large->group.per_node /
+                  ((double)small->group.nodes * small->group.per_node);
+    for (int i = 0; i < small->npoints; i++) {
+        double ns = on_curve(large, i ? small->bytes[i] * more : 0); /* flat below it */
+        if (ns < small->ns[i]) {
+            small->ns[i] = ns;
+            small->lowered++;
+        }
+    }
+}
+
+/* Has a group all members of another, beside whose groups no more devices are at work? */
+static int holds(struct topt_group large, struct topt_group small)
+{
+    return small.nodes <= large.nodes && small.per_node <= large.per_node &&
+           small.per_node * small.siblings <= large.per_node * large.siblings;
+}
+
+static void lower_to_larger(struct topt_hw *hw)
+{
+    for (int i = 0; i < hw->ncurves; i++)
+        for (int k = 0; k < hw->ncurves; k++) {
+            struct curve *a = &hw->curve[i], *b = &hw->curve[k];
+            if (i != k && a->kind == b->kind && a->kind != TOPT_PERMUTE &&
+                holds(b->group, a->group))
+                lower_to(a, b);
+        }
+}
+
 static int read_curves(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
 {
     const json_t *list = json_object_get(doc, "curves");
@@ -548,6 +648,7 @@ static int read_curves(struct topt_hw *hw, const json_t *doc, struct topt_error 
     for (size_t i = 0; i < n; i++)
         if (read_curve(hw, json_array_get(list, i), i, err))
             return -1;
+    lower_to_larger(hw);
     return 0;
 }
 
@@ -699,12 +800,6 @@ struct topt_hw *topt_hw_load(const char *name_or_path, struct topt_error *err)
     return hw;
 }
 
-static void free_points(struct curve *c)
-{
-    free(c->bytes);
-    free(c->ns);
-}
-
 void topt_hw_destroy(struct topt_hw *hw)
 {
     if (!hw)
@@ -780,9 +875,16 @@ int64_t topt_hw_memory_bytes(const struct topt_hw *hw)
     return hw->memory_bytes;
 }
 
+/* f16 goes by the figures of bf16 where a profile has none for it: tensor cores have the same rate
+ * for both. */
+static enum topt_dtype rated_as(const struct topt_hw *hw, enum topt_dtype t)
+{
+    return t == TOPT_F16 && !(hw->flops[t] > 0) ? TOPT_BF16 : t;
+}
+
 int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t)
 {
-    return (unsigned)t < TOPT_DTYPE_COUNT && hw->flops[t] > 0;
+    return (unsigned)t < TOPT_DTYPE_COUNT && hw->flops[rated_as(hw, t)] > 0;
 }
 
 double topt_hw_peak(const struct topt_hw *hw, enum topt_dtype t)
@@ -825,29 +927,11 @@ static int64_t round_up(double ns)
     return ns < MAX_NS ? (int64_t)ceil(ns) : (int64_t)MAX_NS;
 }
 
-/* Time of 'bytes' on a curve, or of so many operations. */
-static double on_curve(const struct curve *c, double bytes)
-{
-    int last = c->npoints - 1, lo = 0, hi = last;
-    if (bytes <= c->bytes[0])
-        return c->ns[0];
-    if (bytes >= c->bytes[last])
-        return c->ns[last] * (bytes / c->bytes[last]);
-    while (hi - lo > 1) {
-        int mid = (lo + hi) / 2;
-        if (c->bytes[mid] <= bytes)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    double share = (bytes - c->bytes[lo]) / (c->bytes[hi] - c->bytes[lo]);
-    return c->ns[lo] + (c->ns[hi] - c->ns[lo]) * share;
-}
-
 /* A profile without the type is priced as if it computed in f32. */
 static double peak_of(const struct topt_hw *hw, enum topt_dtype t)
 {
-    double peak = topt_hw_has_dtype(hw, t) ? hw->flops[t] : hw->flops[TOPT_F32];
+    double peak =
+        topt_hw_has_dtype(hw, t) ? hw->flops[rated_as(hw, t)] : hw->flops[TOPT_F32];
     if (peak > 0)
         return peak;
     return hw->flops[TOPT_BF16] > 0 ? hw->flops[TOPT_BF16] : hw->flops[TOPT_F64];
@@ -868,6 +952,7 @@ int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum top
                            int64_t flops, int64_t bytes, int devices)
 {
     double compute = (double)flops * 1e9 / (peak_of(hw, t) * hw->efficiency[w]);
+    t = rated_as(hw, t);
     if (hw->by_size[w][t].npoints && flops > 0)
         compute = on_curve(&hw->by_size[w][t], (double)flops);
     return kernel_ns(hw, compute, bytes, devices);
@@ -877,7 +962,7 @@ struct topt_time topt_hw_attention(const struct topt_hw *hw, enum topt_dtype t,
                                    const struct topt_attention_run *run, int64_t flops,
                                    int64_t bytes, int devices)
 {
-    double share = topt_attention_share(hw->attention, t, run);
+    double share = topt_attention_share(hw->attention, rated_as(hw, t), run);
     if (!(share > 0))
         return topt_hw_compute(hw, t, TOPT_WORK_ATTENTION, flops, bytes, devices);
     double compute = (double)flops * 1e9 / (peak_of(hw, t) * share);
@@ -908,77 +993,152 @@ static int log2_up(int n)
     return k;
 }
 
-/* The time by the two-level model: latency + bytes * per_byte. */
+/* A way to do a collective, by the two-level model.  For one byte of the collective: bytes through a
+ * member's link of the node, and through a node's network for one group; and steps that wait for one
+ * another.  'switched': the node's rate is that of all-reduce, which its switch may speed up. */
+struct way {
+    double local, net;
+    int local_steps, net_steps, switched;
+};
+
+enum { MAX_WAYS = 2 };
+
+/* The share of a node's network interfaces that its devices in use have: those next to one of them. */
+static double net_share(const struct topt_hw *hw, struct topt_group g)
+{
+    int ports = (int)hw->cluster.ports, used = g.per_node * g.siblings;
+    if (!ports || used >= hw->per_node)
+        return 1;
+    if (ports > hw->per_node)
+        return (double)used / hw->per_node;
+    return ceil((double)used * ports / hw->per_node) / ports;
+}
+
+/* Halves of an all-reduce over N nodes of m members as m rings of all Nm, in each of which another
+ * member of a node sends to the next node; and the whole also as two trees of nodes, each for half of
+ * the bytes: a node sends to its parent and to two children, of two nodes each to the other alone.
+ * Inside a node a ring's share is taken as that of a node alone, since 1/Nm of it hardly counts. */
+static int rings_and_trees(enum topt_collective c, struct topt_group g, struct way *ret)
+{
+    int twice = c == TOPT_ALL_REDUCE ? 2 : 1, all = g.nodes * g.per_node;
+    double inside = twice * (g.per_node - 1.0) / g.per_node;
+    ret[0] = (struct way){inside, twice * (all - 1.0) / all, twice * (all - g.nodes),
+                          twice * (g.nodes - 1), 0};
+    ret[1] = (struct way){inside, g.nodes == 2 ? 1 : 2, 2 * (g.per_node - 1),
+                          2 * log2_up(g.nodes), 1};
+    return twice;
+}
+
+/* One stage after the other, each within its level: rings inside a node, a tree between nodes for
+ * all-reduce and a ring for its halves.  The messages of an all-to-all overlap. */
+static struct way in_stages(enum topt_collective c, struct topt_group g)
+{
+    double m = g.per_node, n = g.nodes;
+    int twice = c == TOPT_ALL_REDUCE ? 2 : 1;
+    if (c == TOPT_ALL_TO_ALL)
+        return (struct way){(m - 1) / (m * n), m * (n - 1) / n, log2_up(g.per_node),
+                            log2_up(g.nodes), 0};
+    if (c == TOPT_PERMUTE)
+        return (struct way){m > 1 ? 1 : 0, n > 1 ? m : 0, g.nodes == 1, g.nodes > 1, 0};
+    return (struct way){twice * (m - 1) / m, twice * (n - 1) / n,
+                        twice * (g.per_node - 1),
+                        twice > 1 ? 2 * log2_up(g.nodes) : g.nodes - 1, twice > 1};
+}
+
+static int ways_of(const struct topt_hw *hw, enum topt_collective c, struct topt_group g,
+                   struct way ret[MAX_WAYS])
+{
+    int halves = c != TOPT_ALL_TO_ALL && c != TOPT_PERMUTE;
+    if (hw->cluster.pipelined && g.nodes > 1 && halves)
+        return rings_and_trees(c, g, ret);
+    ret[0] = in_stages(c, g);
+    return 1;
+}
+
+/* Bytes per second of one group through a node's network.  A device sends no faster through it than
+ * to its neighbours. */
+static double net_rate(const struct topt_hw *hw, struct topt_group g)
+{
+    double rate = hw->cluster.any.otherwise * net_share(hw, g) / g.siblings;
+    double device = hw->cluster.device_rate,
+           link = hw->node.present ? rate_for(&hw->node.any, 2) : 0;
+    if (link > 0 && (!(device > 0) || device > link))
+        device = link;
+    double devices = g.per_node * device;
+    return devices > 0 && rate > devices ? devices : rate;
+}
+
+/* Nanoseconds a byte through the node's link; 0 for one member. */
+static double local_per_byte(const struct topt_hw *hw, struct topt_group g, int switched)
+{
+    if (g.per_node < 2)
+        return 0;
+    double rate = rate_for(switched ? &hw->node.all_reduce : &hw->node.any, g.per_node);
+    if (hw->node.shared)
+        rate = rate / ((double)g.per_node * g.siblings);
+    return 1e9 / rate;
+}
+
+/* Do stages overlap, so that the longer one counts? */
+static int overlaps(const struct topt_hw *hw, enum topt_collective c)
+{
+    return hw->cluster.pipelined || c == TOPT_PERMUTE;
+}
+
+/* A time as latency + bytes * per_byte. */
 struct line {
     double latency_ns, ns_per_byte;
 };
 
-/* Bytes that cross each level for one byte of the collective: through a member's local
- * link, and through a node's network for one group. */
-static void volumes(enum topt_collective c, double m, double n, double *ret_local,
-                    double *ret_net)
+static double smaller(double a, double b)
 {
-    double twice = c == TOPT_ALL_REDUCE ? 2 : 1;
-    switch (c) {
-    case TOPT_ALL_TO_ALL:
-        *ret_local = (m - 1) / (m * n);
-        *ret_net = m * (n - 1) / n;
-        break;
-    case TOPT_PERMUTE:
-        *ret_local = m > 1 ? 1 : 0;
-        *ret_net = n > 1 ? m : 0;
-        break;
-    default:
-        *ret_local = twice * (m - 1) / m;
-        *ret_net = twice * (n - 1) / n;
-    }
+    return a < b ? a : b;
 }
 
-/* Steps that wait for one another: rings inside a node, a tree between nodes for
- * all-reduce and a ring for its halves; the messages of an all-to-all overlap. */
-static double latency_of(const struct topt_hw *hw, enum topt_collective c,
-                         struct topt_group g)
+static double larger(double a, double b)
 {
-    int local = g.per_node - 1, net = g.nodes - 1;
-    if (c == TOPT_ALL_REDUCE) {
-        local = 2 * local;
-        net = 2 * log2_up(g.nodes);
-    } else if (c == TOPT_ALL_TO_ALL) {
-        local = log2_up(g.per_node);
-        net = log2_up(g.nodes);
-    } else if (c == TOPT_PERMUTE) {
-        local = g.nodes == 1;
-        net = g.nodes > 1;
-    }
-    return hw->collective_launch_ns + local * hw->node.latency_ns +
-           net * hw->cluster.latency_ns;
+    return a > b ? a : b;
 }
 
-/* Bytes per second of one group through a node's network. */
-static double net_rate(const struct topt_hw *hw, struct topt_group g)
+static struct line line_of(const struct topt_hw *hw, enum topt_collective c,
+                           struct topt_group g, const struct way *w)
 {
-    double rate = hw->cluster.any.otherwise / g.siblings;
-    double devices = g.per_node * hw->cluster.device_rate;
-    return devices > 0 && rate > devices ? devices : rate;
+    double local = w->local * local_per_byte(hw, g, w->switched);
+    double net = g.nodes > 1 ? w->net * 1e9 / net_rate(hw, g) : 0;
+    return (struct line){hw->collective_launch_ns + w->local_steps * hw->node.latency_ns +
+                             w->net_steps * hw->cluster.latency_ns,
+                         overlaps(hw, c) ? larger(local, net) : local + net};
 }
 
-static struct line two_level(const struct topt_hw *hw, enum topt_collective c,
-                             struct topt_group g)
+/* A collective by the two-level model: it takes the quickest way, by its size.  'best': the lowest
+ * latency of any and the least time a byte. */
+struct model {
+    int n;
+    struct line way[MAX_WAYS], best;
+};
+
+static struct model two_level(const struct topt_hw *hw, enum topt_collective c,
+                              struct topt_group g)
 {
-    double m = g.per_node, n = g.nodes, siblings = g.siblings, local, net;
-    volumes(c, m, n, &local, &net);
-    if (g.per_node > 1) {
-        double rate = rate_for(
-            c == TOPT_ALL_REDUCE ? &hw->node.all_reduce : &hw->node.any, g.per_node);
-        if (hw->node.shared)
-            rate = rate / (m * siblings);
-        local = local * 1e9 / rate;
+    struct way w[MAX_WAYS];
+    struct model m = {.n = ways_of(hw, c, g, w)};
+    for (int i = 0; i < m.n; i++) {
+        struct line l = m.way[i] = line_of(hw, c, g, &w[i]);
+        if (i) {
+            l.latency_ns = smaller(l.latency_ns, m.best.latency_ns);
+            l.ns_per_byte = smaller(l.ns_per_byte, m.best.ns_per_byte);
+        }
+        m.best = l;
     }
-    if (g.nodes > 1)
-        net = net * 1e9 / net_rate(hw, g);
-    int longer = hw->cluster.pipelined || c == TOPT_PERMUTE;
-    double per_byte = longer ? (local > net ? local : net) : local + net;
-    return (struct line){latency_of(hw, c, g), per_byte};
+    return m;
+}
+
+static double model_ns(const struct model *m, double bytes)
+{
+    double ns = m->way[0].latency_ns + m->way[0].ns_per_byte * bytes;
+    for (int i = 1; i < m->n; i++)
+        ns = smaller(ns, m->way[i].latency_ns + m->way[i].ns_per_byte * bytes);
+    return ns;
 }
 
 enum { FAR = 1 << 20 };
@@ -1027,68 +1187,121 @@ static const struct curve *nearest(const struct topt_hw *hw, enum topt_collectiv
     return best;
 }
 
-/* The time of one stage by its bytes: from the nearest curve moved to the group, or by the
- * model alone. */
+/* The time of one stage by its bytes: from the curves of a smaller and of a larger group, from the
+ * nearest curve moved to the group, or by the model alone. */
 struct stage {
     const struct curve *curve;
-    int own;           /* the curve is the group's */
-    struct line model; /* without a curve */
+    int own;                       /* the curve is the group's */
+    const struct curve *beside[2]; /* with fewer and more members; NULL: not both */
+    double members;
+    struct model model; /* without a curve */
     double same,
         more; /* of a curve: bytes that take as long there, and what comes on top */
     double least;
 };
 
+/* Find the curves of the same collective over as many nodes, of fewer and of more members each. */
+static void find_beside(const struct topt_hw *hw, enum topt_collective c,
+                        struct topt_group g, const struct curve *ret[2])
+{
+    for (int i = 0; i < hw->ncurves; i++) {
+        const struct curve *x = &hw->curve[i];
+        int of = x->group.per_node, more = of > g.per_node;
+        const struct curve *best = ret[more];
+        if (x->kind != c || x->group.nodes != g.nodes || of == g.per_node)
+            continue;
+        if (!best || (more ? of < best->group.per_node : of > best->group.per_node))
+            ret[more] = x;
+    }
+    if (!ret[0] || !ret[1])
+        ret[0] = ret[1] = NULL;
+}
+
 static struct stage stage_of(const struct topt_hw *hw, enum topt_collective c,
                              struct topt_group g)
 {
-    struct stage s = {.curve = nearest(hw, c, g), .model = two_level(hw, c, g)};
+    struct stage s = {.curve = nearest(hw, c, g), .members = g.per_node};
     s.own = s.curve && s.curve->kind == c && same_group(s.curve->group, g);
-    if (!s.curve || s.own)
+    if (s.own)
         return s;
-    struct line measured = two_level(hw, s.curve->kind, s.curve->group);
-    s.same = s.model.ns_per_byte / measured.ns_per_byte;
-    s.more = s.model.latency_ns - measured.latency_ns;
+    s.model = two_level(hw, c, g);
+    if (!s.curve)
+        return s;
+    if (s.curve->kind == c && s.curve->group.per_node != g.per_node && c != TOPT_PERMUTE)
+        find_beside(hw, c, g, s.beside);
+    struct model measured = two_level(hw, s.curve->kind, s.curve->group);
+    s.same = s.model.best.ns_per_byte / measured.best.ns_per_byte;
+    s.more = s.model.best.latency_ns - measured.best.latency_ns;
     /* Where the curve's floor is below the model's latencies, it can't go under a
      * launch. */
     s.least = hw->collective_launch_ns;
     return s;
 }
 
+/* On the straight line over members between two curves, at as many bytes a member. */
+static double between_ns(const struct stage *s, double bytes)
+{
+    double of[2], ns[2], each = bytes / s->members;
+    for (int i = 0; i < 2; i++) {
+        of[i] = s->beside[i]->group.per_node;
+        ns[i] = on_curve(s->beside[i], each * of[i]);
+    }
+    return ns[0] + (ns[1] - ns[0]) * ((s->members - of[0]) / (of[1] - of[0]));
+}
+
 static double stage_ns(const struct stage *s, double bytes)
 {
     if (!s->curve)
-        return s->model.latency_ns + s->model.ns_per_byte * bytes;
+        return model_ns(&s->model, bytes);
     if (s->own)
         return on_curve(s->curve, bytes);
+    if (s->beside[0])
+        return between_ns(s, bytes);
     double ns = on_curve(s->curve, bytes * s->same) + s->more;
     return ns > s->least ? ns : s->least;
 }
 
-/* The time of a collective by its bytes.  Over nodes without a curve it is the sum of a
- * stage inside the nodes, which may be measured, and one between them. */
+/* The time of a collective by its bytes.  Over nodes without a curve each way takes a stage inside
+ * the nodes, which may be measured, and one between them. */
 struct schedule {
     const struct curve *curve; /* the nearest to the whole group */
     struct stage stage;        /* all of it, or what is inside the nodes */
-    int crosses, adds;
-    double part, net, rate, wait, launch;
+    int crosses, adds, n;
+    double part[MAX_WAYS], net[MAX_WAYS], wait[MAX_WAYS], launch;
 };
+
+/* Set what a way takes beside the stage inside the nodes: of how many of its bytes that stage is,
+ * the time a byte of the network, and the latency of steps. */
+static void set_crossing(struct schedule *s, int i, const struct topt_hw *hw,
+                         struct topt_group g, const struct way *inside,
+                         const struct way *w)
+{
+    double net = w->net * 1e9 / net_rate(hw, g);
+    if (!s->adds &&
+        !w->switched) /* a ring, which has the rate of rings in the node, too */
+        net = larger(net, w->local * local_per_byte(hw, g, 0));
+    s->part[i] = w->local / inside->local;
+    s->net[i] = net;
+    int more = w->local_steps - inside->local_steps;
+    s->wait[i] = (more > 0 ? more : 0) * hw->node.latency_ns +
+                 w->net_steps * hw->cluster.latency_ns;
+}
 
 static struct schedule schedule_of(const struct topt_hw *hw, enum topt_collective c,
                                    struct topt_group g)
 {
-    struct topt_group inside = {1, g.per_node, g.siblings}, across = {g.nodes, 1, 0};
+    struct topt_group inside = {1, g.per_node, g.siblings};
     struct schedule s = {.curve = nearest(hw, c, g)};
-    double share;
-    s.crosses = g.nodes > 1 && g.per_node > 1 && !s.curve;
+    struct way w[MAX_WAYS], local = in_stages(c, inside);
+    s.crosses = g.nodes > 1 && g.per_node > 1 && !s.curve && nearest(hw, c, inside);
     s.stage = stage_of(hw, c, s.crosses ? inside : g);
     if (!s.crosses)
         return s;
-    volumes(c, g.per_node, g.nodes, &share, &s.net);
-    s.part = c == TOPT_ALL_TO_ALL ? g.nodes : 1;
-    s.rate = net_rate(hw, g);
     s.launch = hw->collective_launch_ns;
-    s.wait = latency_of(hw, c, across) - s.launch;
-    s.adds = !hw->cluster.pipelined && c != TOPT_PERMUTE;
+    s.adds = !overlaps(hw, c);
+    s.n = ways_of(hw, c, g, w);
+    for (int i = 0; i < s.n; i++)
+        set_crossing(&s, i, hw, g, &local, &w[i]);
     return s;
 }
 
@@ -1096,12 +1309,16 @@ static double schedule_ns(const struct schedule *s, double bytes)
 {
     if (!s->crosses)
         return stage_ns(&s->stage, bytes);
-    double local = stage_ns(&s->stage, bytes / s->part);
-    double cross = s->net * bytes * 1e9 / s->rate;
-    if (s->adds)
-        return local + cross + s->wait;
-    cross += s->launch;
-    return (local > cross ? local : cross) + s->wait;
+    double least = 0;
+    for (int i = 0; i < s->n; i++) {
+        double local = stage_ns(&s->stage, bytes * s->part[i]);
+        double cross = s->net[i] * bytes;
+        double ns =
+            s->adds ? larger(local, s->launch) + cross : larger(local, cross + s->launch);
+        ns = ns + s->wait[i];
+        least = i ? smaller(least, ns) : ns;
+    }
+    return least;
 }
 
 static enum topt_basis basis_of(const struct curve *curve, enum topt_collective c,
@@ -1122,14 +1339,41 @@ static int moves_nothing(struct topt_group g, int64_t bytes)
     return (int64_t)g.nodes * g.per_node <= 1 || bytes <= 0;
 }
 
+/* The time of a group over nodes, and that of as many of its members as one node holds, below which
+ * the first never falls, whatever curves say. */
+struct price {
+    int across;
+    struct schedule own, together;
+};
+
+static struct price price_of(const struct topt_hw *hw, enum topt_collective c,
+                             struct topt_group g)
+{
+    int members = g.nodes * g.per_node;
+    struct topt_group one = {1, members < hw->per_node ? members : hw->per_node, 1};
+    int room = hw->per_node / one.per_node;
+    struct price p = {.own = schedule_of(hw, c, g)};
+    p.across = g.nodes > 1 && one.per_node > 1;
+    one.siblings = g.siblings < room ? g.siblings : room;
+    if (p.across)
+        p.together = schedule_of(hw, c, one);
+    return p;
+}
+
+static int64_t price_ns(const struct price *p, double bytes)
+{
+    double ns = schedule_ns(&p->own, bytes);
+    return round_up(p->across ? larger(ns, schedule_ns(&p->together, bytes)) : ns);
+}
+
 struct topt_time topt_hw_collective(const struct topt_hw *hw, enum topt_collective c,
                                     struct topt_group g, int64_t bytes)
 {
     if (moves_nothing(g, bytes))
         return (struct topt_time){0, TOPT_BASIS_MEASURED};
-    struct schedule s = schedule_of(hw, c, g);
-    return (struct topt_time){round_up(schedule_ns(&s, (double)bytes)),
-                              basis_of(s.curve, c, g, (double)bytes)};
+    struct price p = price_of(hw, c, g);
+    return (struct topt_time){price_ns(&p, (double)bytes),
+                              basis_of(p.own.curve, c, g, (double)bytes)};
 }
 
 int64_t topt_hw_between_ns(const struct topt_hw *hw, int64_t bytes, int steps)
@@ -1150,10 +1394,9 @@ void topt_hw_collective_all(const struct topt_hw *hw, enum topt_collective c,
                             struct topt_group g, const int64_t *bytes, int n,
                             int64_t *ret_ns)
 {
-    struct schedule s = schedule_of(hw, c, g);
+    struct price p = price_of(hw, c, g);
     for (int i = 0; i < n; i++)
-        ret_ns[i] =
-            moves_nothing(g, bytes[i]) ? 0 : round_up(schedule_ns(&s, (double)bytes[i]));
+        ret_ns[i] = moves_nothing(g, bytes[i]) ? 0 : price_ns(&p, (double)bytes[i]);
 }
 
 /* ---- what 'topt hw check' tells ---------------------------------------------------- */
@@ -1179,7 +1422,7 @@ int topt_hw_curve_check(const struct topt_hw *hw, int i, struct topt_hw_curve_ch
     if (i < 0 || i >= hw->ncurves)
         return 0;
     const struct curve *c = &hw->curve[i];
-    double rate = two_level(hw, c->kind, c->group).ns_per_byte;
+    double rate = two_level(hw, c->kind, c->group).best.ns_per_byte;
     int small = 0;
     *ret = (struct topt_hw_curve_check){c->kind, c->group, c->npoints, c->lowered, 0, 0};
     while (small < c->npoints && c->bytes[small] < 1 << 20)

@@ -253,7 +253,7 @@ json_t *topt_hw_missing(const struct topt_hw *hw)
     const json_t *d = device_of(doc), *sizes = json_object_get(d, "matmul_by_size");
     for (int t = 0; t < TOPT_DTYPE_COUNT; t++) {
         const char *name = topt_dtype_name((enum topt_dtype)t);
-        if (topt_hw_has_dtype(hw, (enum topt_dtype)t) && !json_object_get(sizes, name))
+        if (topt_hw_peak(hw, (enum topt_dtype)t) > 0 && !json_object_get(sizes, name))
             remark(list, "device: one efficiency for %s products of any size", name);
     }
     if (!json_object_get(d, "runtime_bytes"))
@@ -280,6 +280,19 @@ static int has_curve(const json_t *doc, int across)
     return 0;
 }
 
+/* Is a figure assumed whose name begins so? */
+static int assumes(const json_t *device, const char *begins)
+{
+    size_t i;
+    json_t *name;
+    json_array_foreach(json_object_get(device, "assumed"), i, name)
+    {
+        if (!strncmp(json_string_value(name), begins, strlen(begins)))
+            return 1;
+    }
+    return 0;
+}
+
 json_t *topt_hw_lacks(const struct topt_hw *hw)
 {
     json_t *list = json_array(), *doc = topt_hw_to_json(hw);
@@ -288,6 +301,8 @@ json_t *topt_hw_lacks(const struct topt_hw *hw)
     int between = topt_hw_max_nodes(hw) > 1 && !has_curve(doc, 1);
     if (!topt_hw_has_dtype(hw, TOPT_BF16))
         remark(list, "bf16");
+    if (assumes(d, "flops.") || assumes(d, "memory_b"))
+        remark(list, "data sheet");
     if (!json_object_get(d, "matmul_by_size"))
         remark(list, "products");
     if (!json_object_get(d, "attention"))

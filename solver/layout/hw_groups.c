@@ -25,6 +25,16 @@ const json_t *topt_hw_link(const json_t *doc, const char *level)
     return NULL;
 }
 
+json_t *topt_hw_figure(const json_t *section, const char *name)
+{
+    char first[64];
+    const char *dot = strchr(name, '.');
+    if (!dot)
+        return json_object_get(section, name);
+    snprintf(first, sizeof first, "%.*s", (int)(dot - name), name);
+    return json_object_get(json_object_get(section, first), dot + 1);
+}
+
 /* Keep the lower of each number that two objects have, and no number that only one has. */
 static void lower_each(json_t *to, const json_t *other)
 {
@@ -161,6 +171,7 @@ static void least_of_all(json_t *doc, const json_t *groups)
     json_object_del(device, "attention_by_size");
     json_object_del(device, "attention");
     json_object_del(device, "shared_cores");
+    json_object_del(device, "assumed");
     json_object_set_new(device, "source", json_string("the least of the groups"));
     json_object_set_new(doc, "device", device);
     if (launch)

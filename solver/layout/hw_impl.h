@@ -26,9 +26,20 @@ void topt_hw_drop_larger(json_t *base, const json_t *doc);
 /* hw_groups.c: the links of a level, "node" or "cluster", in a profile's document; NULL: none. */
 const json_t *topt_hw_link(const json_t *doc, const char *level);
 
+/* hw_groups.c: the value of a section's member, or of one of a member's members after a dot;
+ * NULL: none. */
+json_t *topt_hw_figure(const json_t *section, const char *name);
+
 /* hw_groups.c: a document whose groups are whole profiles gets the fields of a cluster whose
  * devices are all like the least of them, where it does not have those. */
 int topt_hw_join_groups(json_t *doc, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* hw_figures.c: the figures that the profile says are assumed, as "device.launch_ns" or "cluster.latency_ns".  New
+ * reference to an array of strings. */
+json_t *topt_hw_assumed(const struct topt_hw *hw);
+/* The profile with one of these times 'factor', a table's rates or shares all of them; its curves stay. */
+struct topt_hw *topt_hw_scaled(const struct topt_hw *hw, const char *figure,
+                               double factor, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The source of topt_hw_collective_ns: "measured", "all_reduce 1x8" (the curve of that
  * group, moved by the two-level model), "two-level", or "two-level+curve" where the part

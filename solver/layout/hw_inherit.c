@@ -92,6 +92,42 @@ static void merge_curves(json_t *base, const json_t *curves)
     json_object_set_new(base, "curves", kept);
 }
 
+/* Figures that are given here are no longer assumed, nor those that the device no longer has. */
+static void drop_assumed(json_t *base, const json_t *device)
+{
+    json_t *names = json_object_get(base, "assumed");
+    for (size_t i = json_array_size(names); i-- > 0;) {
+        const char *name = json_string_value(json_array_get(names, i));
+        char field[64];
+        snprintf(field, sizeof field, "%.*s", (int)strcspn(name, "."), name);
+        if (json_object_get(device, field) || !topt_hw_figure(base, name))
+            json_array_remove(names, i);
+    }
+}
+
+/* Put the given fields in the place of others.  Rates by size of a type that the device no longer has
+ * are left out. */
+static void merge_device(json_t *base, const json_t *device)
+{
+    static const char *const tables[] = {"matmul_by_size", "attention_by_size"};
+    const char *type;
+    json_t *points;
+    void *next;
+    json_object_update(base, (json_t *)device);
+    for (int i = 0; i < 2; i++) {
+        json_t *table = json_object_get(base, tables[i]);
+        if (json_object_get(device, tables[i]))
+            continue;
+        json_object_foreach_safe(table, next, type, points)
+        {
+            if (!json_object_get(json_object_get(base, "flops"), type))
+                json_object_del(table, type);
+        }
+    }
+    if (!json_object_get(device, "assumed"))
+        drop_assumed(base, device);
+}
+
 static json_t *load_base(const char *name, struct topt_error *err)
 {
     size_t len;
@@ -132,7 +168,7 @@ int topt_hw_expand(json_t **doc, struct topt_error *err)
         else if (!strcmp(key, "curves") && json_is_array(value))
             merge_curves(base, value);
         else if (!strcmp(key, "device") && json_is_object(value))
-            json_object_update(json_object_get(base, "device"), value);
+            merge_device(json_object_get(base, "device"), value);
         else
             json_object_set(base, key, value);
     }

@@ -5,11 +5,12 @@
  * network of a node shrinks with its GPUs, which is an assumption (docs/formats/hw.md). */
 #include "hw_impl.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The bandwidth of a node is proportional to its devices, which mostly have a port each; it
- * never falls below the rate of a single device. */
+/* The bandwidth of a node is proportional to its interfaces, and these to its devices; it never falls
+ * below the rate of a single device. */
 static void scale_network(json_t *links, double share)
 {
     size_t i;
@@ -18,10 +19,17 @@ static void scale_network(json_t *links, double share)
     {
         double rate = json_number_value(json_object_get(link, "bytes_per_second"));
         double one = json_number_value(json_object_get(link, "device_bytes_per_second"));
+        json_int_t ports = json_integer_value(json_object_get(link, "ports"));
         const char *level = json_string_value(json_object_get(link, "level"));
+        double of_rate = share;
         if (!level || strcmp(level, "cluster") != 0)
             continue;
-        rate = rate * share > one ? rate * share : one;
+        if (ports) {
+            json_int_t kept = (json_int_t)ceil(share * (double)ports);
+            json_object_set_new(link, "ports", json_integer(kept));
+            of_rate = (double)kept / (double)ports;
+        }
+        rate = rate * of_rate > one ? rate * of_rate : one;
         json_object_set_new(link, "bytes_per_second", json_real(rate));
     }
 }

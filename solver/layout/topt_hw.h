@@ -31,9 +31,11 @@ struct topt_group {
     int nodes, per_node, siblings;
 };
 
-enum topt_dtype { TOPT_F32, TOPT_F64, TOPT_BF16, TOPT_DTYPE_COUNT };
+enum topt_dtype { TOPT_F32, TOPT_F64, TOPT_BF16, TOPT_F16, TOPT_DTYPE_COUNT };
 const char *topt_dtype_name(enum topt_dtype t);
 int topt_dtype_bytes(enum topt_dtype t);
+/* Has the type two bytes, so that training keeps a copy of parameters in f32? */
+int topt_dtype_is_half(enum topt_dtype t);
 
 /* Attention in one kernel, by who wrote it. */
 enum topt_attention {
@@ -101,8 +103,9 @@ double topt_hw_band(const struct topt_hw *hw, enum topt_basis b);
 /* The share of a device's computing that a collective takes while it runs beside it. */
 double topt_hw_collective_share(const struct topt_hw *hw);
 
+/* f16 is had where the profile has bf16, too, and goes by its figures where it has none of its own. */
 int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t);
-/* Peak operations a second, 0 without the type; bytes a second of a node's network, 0 without;
+/* Peak operations a second, 0 without figures of its own; bytes a second of a node's network, 0 without;
  * those of a device inside its node. */
 double topt_hw_peak(const struct topt_hw *hw, enum topt_dtype t);
 double topt_hw_network(const struct topt_hw *hw);

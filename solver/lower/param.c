@@ -167,12 +167,13 @@ static void pack(const struct topt_fragments *f, int64_t bits, struct topt_buffe
 /* Is there a master copy of parameters in f32 beside them? */
 static int has_master(const struct topt_settings *s)
 {
-    return s->dtype == TOPT_BF16 && !s->state_bf16;
+    return topt_dtype_is_half(s->dtype) && !s->state_bf16;
 }
 
 static enum topt_element grad_element(const struct topt_settings *s)
 {
-    return s->gradient_f32 && s->dtype == TOPT_BF16 ? TOPT_ELEM_WIDE : TOPT_ELEM_REAL;
+    return s->gradient_f32 && topt_dtype_is_half(s->dtype) ? TOPT_ELEM_WIDE
+                                                           : TOPT_ELEM_REAL;
 }
 
 int topt_parameter_bytes(const struct topt_settings *s)

@@ -101,6 +101,72 @@ static void two_level(void)
     topt_hw_destroy(hw);
 }
 
+/* 4 ports of 4e8 a node, each for two devices of 8, and rings and trees over both levels. */
+#define PORTS                                                                            \
+    "{'level':'cluster','bytes_per_second':1.6e9,'ports':4,'pipelined':true,"            \
+    "'latency_ns':1000,'source':'s'}"
+static void rings_and_trees(void)
+{
+    struct topt_error err = {0};
+    struct topt_hw *hw = parse(DOC(NODE "," PORTS, ""), &err);
+    if (!ok(hw != NULL, "ports %s", err.text))
+        return;
+    /* 31/32 of 32000 bytes by all four ports, 28 steps inside and 3 between. */
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_GATHER, group(4, 8, 1), 32000),
+           28000 + 28 * 100 + 3 * 1000, "a ring of 32: what is inside is faster");
+    /* 7/8 inside at 1e9 where a port is no limit: 15/16 of 32000 at 1.6e9 is less. */
+    is_int(topt_hw_collective_ns(hw, TOPT_REDUCE_SCATTER, group(2, 8, 1), 32000),
+           28000 + 14 * 100 + 1000, "a ring of 16");
+    /* A ring of 8 over two ports, half of the node's rate, and a tree of two nodes. */
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_GATHER, group(2, 4, 1), 32000),
+           35000 + 6 * 100 + 1000, "half a node has half of the ports");
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, group(2, 8, 1), 32000),
+           56000 + 14 * 100 + 2 * 1000, "two nodes: each sends to the other alone");
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, group(2, 4, 1), 32000),
+           56000 + 14 * 100, "two halves of a node are no faster than the node");
+    /* One device has a port; all eight have half a port each. */
+    is_int(topt_hw_collective_ns(hw, TOPT_PERMUTE, group(2, 1, 1), 4000), 10000 + 1000,
+           "one device, one port");
+    is_int(topt_hw_collective_ns(hw, TOPT_PERMUTE, group(2, 1, 8), 4000), 20000 + 1000,
+           "two devices to a port");
+    /* 64 nodes: 512 bytes by trees in 12 steps, not by a ring in 126. */
+    topt_hw_destroy(hw);
+    hw = parse("{'format':'topt-hw/1','name':'t','nodes':64,'gpus_per_node':1," DEVICE
+               ",'links':[" PORTS "]}",
+               &err);
+    if (!ok(hw != NULL, "nodes of one %s", err.text))
+        return;
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, group(64, 1, 1), 512), 640 + 12000,
+           "few bytes by trees");
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, group(64, 1, 1), 1600000000),
+           1968750000 + 126000, "many by a ring");
+    topt_hw_destroy(hw);
+}
+
+/* An all-gather of three members, between the curves of two and of four: at 1000 bytes each 2000
+ * and 4000. */
+static void between_curves(void)
+{
+    struct topt_error err = {0};
+    struct topt_hw *hw = parse(
+        DOC(NODE "," CLUSTER,
+            ",'curves':[{'collective':'all_gather','nodes':1,'per_node':2,'points':"
+            "[[2000,2000],[4000,9000]],'source':'s'},{'collective':'all_gather',"
+            "'nodes':1,'per_node':4,'points':[[4000,4000],[8000,8000]],'source':'s'}]"),
+        &err);
+    struct topt_hw_curve_check check;
+    if (!ok(hw != NULL, "two curves %s", err.text))
+        return;
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_GATHER, group(1, 3, 1), 3000), 3000,
+           "between two measured groups");
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_GATHER, group(1, 2, 1), 4000), 8000,
+           "a group is no slower than a larger one at as many bytes a member");
+    ok(topt_hw_curve_check(hw, 0, &check) && check.lowered == 1, "which is counted");
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_GATHER, group(3, 1, 1), 300), 3000 + 0,
+           "nor one over nodes faster than in one node");
+    topt_hw_destroy(hw);
+}
+
 static void bands(void)
 {
     struct topt_error err = {0};
@@ -225,6 +291,33 @@ static void of_nodes(void)
     topt_hw_destroy(hw);
 }
 
+/* A device that is another's but for its peaks has no rates by size of types that it lacks, and its own
+ * figures are not assumed. */
+static void like_another_device(void)
+{
+    struct topt_error err = {0};
+    struct topt_hw *hw =
+        parse("{'format':'topt-hw/1','like':'v100-pcie-1x8','name':'mine','device':"
+              "{'flops':{'f32':1e13},'launch_ns':4000}}",
+              &err);
+    if (!ok(hw != NULL, "a device like another %s", err.text))
+        return;
+    json_t *names = topt_hw_assumed(hw);
+    size_t i;
+    json_t *x;
+    int own = 0;
+    json_array_foreach(names, i, x)
+    {
+        const char *name = json_string_value(x);
+        own += !strncmp(name, "device.flops", 12) || !strcmp(name, "device.launch_ns");
+    }
+    ok(json_array_size(names) > 2 && !own, "%d of its figures are assumed, none of these",
+       (int)json_array_size(names));
+    ok(!topt_hw_has_dtype(hw, TOPT_F16), "and it has one type");
+    json_decref(names);
+    topt_hw_destroy(hw);
+}
+
 static void like(void)
 {
     struct topt_error err = {0};
@@ -345,6 +438,39 @@ static void refuses(const char *text, const char *names)
     topt_hw_destroy(hw);
 }
 
+/* Assumed figures by name, and a profile in which one of them is another. */
+static void assumed_figures(void)
+{
+    struct topt_error err = {0};
+    struct topt_hw *hw = parse(
+        DOC("{'level':'node','bytes_per_second':1e9,'by_group':[[2,1e9],[4,2e9]],"
+            "'latency_ns':100,'assumed':['by_group','latency_ns'],'source':'s'}," CLUSTER,
+            ",'collective':{'launch_ns':50,'assumed':['launch_ns'],'source':'s'}"),
+        &err);
+    if (!ok(hw != NULL, "assumed figures %s", err.text))
+        return;
+    json_t *names = topt_hw_assumed(hw);
+    static const char *const want[] = {"node.by_group", "node.latency_ns",
+                                       "collective.launch_ns"};
+    is_int(json_array_size(names), 3, "three figures");
+    for (size_t i = 0; i < 3; i++)
+        ok(!strcmp(json_string_value(json_array_get(names, i)), want[i]), "%s", want[i]);
+    json_decref(names);
+    struct topt_hw *half = topt_hw_scaled(hw, "node.by_group", 0.5, &err);
+    ok(half != NULL, "with half of its rates %s", err.text);
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_GATHER, group(1, 4, 1), 8000),
+           3000 + 300 + 50, "six eighths of the bytes");
+    is_int(topt_hw_collective_ns(half, TOPT_ALL_GATHER, group(1, 4, 1), 8000),
+           6000 + 300 + 50, "in twice the time");
+    topt_hw_destroy(half);
+    half = topt_hw_scaled(hw, "device.flops.f32", 0.5, &err);
+    ok(half && topt_hw_peak(half, TOPT_F32) == 5e8, "half of a peak %s", err.text);
+    topt_hw_destroy(half);
+    ok(!topt_hw_scaled(hw, "node.rate", 0.5, &err) && strstr(err.text, "'node.rate'"),
+       "%s", err.text);
+    topt_hw_destroy(hw);
+}
+
 static void errors(void)
 {
     refuses("{}", "format");
@@ -372,6 +498,10 @@ static void errors(void)
                 "'by_group':[[4,9],[2,9]]}",
                 ""),
             "links[0].by_group[1]");
+    refuses(DOC("{'level':'node','bytes_per_second':9,'latency_ns':1,'source':'s',"
+                "'assumed':['latency_ns','rate']}",
+                ""),
+            "links[0].assumed[1]");
     refuses(DOC(NODE "," CLUSTER, ",'curves':[" CURVE("broadcast", "8") "]"),
             "curves[0].collective");
     refuses(DOC(NODE "," CLUSTER, ",'curves':[" CURVE("permute", "16") "]"),
@@ -466,12 +596,16 @@ int main(void)
     kernels_by_size("matmul", TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION);
     kernels_by_size("attention", TOPT_WORK_ATTENTION, TOPT_WORK_MATMUL);
     two_level();
+    rings_and_trees();
+    between_curves();
     bands();
     what_rates_rest_on();
     curves();
     like();
+    like_another_device();
     of_nodes();
     remarks();
+    assumed_figures();
     errors();
     return done_testing();
 }

@@ -133,6 +133,7 @@ def accelerate(root):
 
 DEEPSPEED = {"zero_optimization": ("deepspeed/runtime/zero/config.py", "DeepSpeedZeroConfig"),
              "bf16": ("deepspeed/runtime/precision_config.py", "DeepSpeedBF16Config"),
+             "fp16": ("deepspeed/runtime/precision_config.py", "DeepSpeedFP16Config"),
              "tensor_parallel": ("deepspeed/runtime/tensor_parallel/config.py", "TPTrainingConfig")}
 
 

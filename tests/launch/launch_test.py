@@ -50,7 +50,7 @@ def plan_of(model, dp=1, tp=1, zero=0, recompute=False, steps=1, per_node=8, pre
             framework=None, optimizer="adamw", overlap=None):
     ranks = dp * tp
     nodes = max(1, ranks // per_node)
-    settings = {"dtype": "f32" if precision == "f32" else "bf16", "optimizer": optimizer, "granule_bytes": 65536,
+    settings = {"dtype": {"f32": "f32", "fp16-mixed": "f16"}.get(precision, "bf16"), "optimizer": optimizer, "granule_bytes": 65536,
                 "micro_batches": steps, "precision": precision}
     if overlap:
         settings["overlap"] = overlap
@@ -253,6 +253,8 @@ def check_keys(models):
         written[target] += 1
         emitted |= keys_of(answer)
         pins.add((target, answer["pin"]["repository"], answer["pin"]["commit"], answer["pin"]["date"]))
+    for target in ("hf", "accelerate", "deepspeed", "megatron"):
+        emitted |= keys_of(json.loads(launch(plan_of(models[0], 8, precision="fp16-mixed", framework=FRAMEWORK[target]), target).stdout))
     ok(min(written.values()) > 3 and refused > 5, f"{sum(written.values())} answers, {refused} refusals", written)
     ok(asked, "each refusal names what to ask instead")
     wrong = unknown(emitted, lists)
@@ -393,6 +395,14 @@ def check_trainers(gpt, llama):
             "tensor_parallel_plan._component_=torchtune.models.llama3.base_llama_tp_plan", "optimizer._component_=torch.optim.AdamW"}
     ok(want <= set(words) and words[:4] == ["tune", "run", "--nnodes=2", "--nproc-per-node=8"] and
        "full_finetune_distributed --config llama3_1/8B_full" in " ".join(words) and words[-1] == "$@", "torchtune's line", words)
+    half = {target: launch(plan_of(gpt, 8, precision="fp16-mixed", framework=FRAMEWORK[target]), target) for target in TARGETS}
+    texts = {t: {f["name"]: f["text"] for f in json.loads(h.stdout)["files"]} for t, h in half.items() if h.returncode == 0}
+    ok(set(texts) == {"hf", "accelerate", "deepspeed", "megatron"}, "fp16 by those that scale the loss", {t: h.stderr for t, h in half.items()})
+    ok("--fp16 True" in texts["hf"]["launch.sh"] and "mixed_precision: fp16" in texts["accelerate"]["accelerate.yaml"] and
+       " --fp16" in "\n".join(texts["megatron"].values()) and "--bf16" not in str(texts["megatron"]) and
+       any('"fp16": {' in text and '"bf16"' not in text for text in texts["deepspeed"].values()), "in their words", texts)
+    ok(all(half[t].returncode == 3 and "fp16" in half[t].stderr + "fp16" * (t == "torchrun") + "fp16" * (t == "torchtune") and
+           "--precision f32" in half[t].stderr for t in set(half) - set(texts)), "the others refuse it", {t: h.stderr for t, h in half.items()})
     done = launch(plan_of(llama, precision="f32", framework="pytorch"), "torchtune")
     ok("tune run full_finetune_single_device --config llama3_1/8B_full_single_device" in done.stdout and "dtype=fp32" in done.stdout and
        "nproc" not in done.stdout, "on one GPU", done.stdout + done.stderr)

@@ -50,6 +50,21 @@ rises "$llama" --seq 4096 --gpus 8 --train lora -- rtx5090-1x8 l40s-1x8 rtx4090-
 check "cards of 24 to 48 GB, which hold it with LoRA"
 rises "$small" --gpus 4 --precision f32 -- h100-80-dgx v100-dgx1-2x8 v100-pcie-1x8 t4-g4dn
 check "f32 on those without bf16"
+echo '{"model_type": "llama", "num_hidden_layers": 16, "hidden_size": 2048, "intermediate_size": 8192, "num_attention_heads": 32,
+    "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 8192, "tie_word_embeddings": true}' >one.json
+rises one.json --seq 512 --gpus 4 --precision fp16-mixed -- a100-80-dgx v100-dgx1-2x8 t4-g4dn
+check "and fp16"
+of() { step "$1" one.json --seq 512 --gpus 4 --precision "$2"; } # HW PRECISION
+[ $(($(of v100-dgx1-2x8 f32) / $(of v100-dgx1-2x8 fp16-mixed))) -ge 2 ] && [ "$(of a100-80-dgx bf16-mixed)" = "$(of a100-80-dgx fp16-mixed)" ]
+check "by more than twice the speed of f32; where there is bf16 as fast as that"
+if "$topt" run --help >out 2>err; then # a build without MPI has no runtime
+    "$topt" plan "$small" --hw v100-pcie-1x8 --batch 8 --gpus 1 --framework topt --precision fp16-mixed -o half.json >out 2>err &&
+        ! "$topt" run half.json --data synthetic --steps 1 >out 2>err && grep -q "not f16" err
+    check "topt run says that it has no fp16"
+fi
+"$topt" plan "$small" --hw v100-dgx1-2x8 --gpus 4 --precision bf16 >out 2>err
+[ $? -eq 2 ] && grep -q "'v100-dgx1-2x8' has no rate for bf16; use --precision fp16-mixed, f32 or f64" err
+check "$(cat err)"
 ratio 18 28 b200-hgx h100-80-dgx && ratio 20 32 h100-80-dgx a100-80-dgx && ratio 9 13 h100-80-dgx mi300x
 check "by plausible factors: B200 2.3 times an H100, that 2.6 times an A100, and as fast as an MI300X"
 "$topt" plan "$llama" --hw gb200-nvl72 --batch 64 --seq 4096 >out 2>err && grep -q "^knee.* 64 (1 node)" out
@@ -63,4 +78,11 @@ for hw in $(awk '/^  / { print $1 }' out); do
 done
 grep -q "nothing implausible" checked
 check "and hw check finds nothing implausible"
+"$topt" hw check t4-g4dn >out 2>err && grep -q '^  device.flops.f32 .* +[0-9.]* %.*does not fit' out &&
+    grep -q '^  device.memory_bytes .*what fits' out && ! "$topt" hw check h200-dgx | grep -q '^  device.flops' &&
+    "$topt" hw list | grep -q '^  t4-g4dn .*data sheet' && ! "$topt" hw list | grep -q '^  h200-dgx .*data sheet'
+check "assumed figures are listed with what they move"
+"$topt" hw check mi355x --json >out 2>err &&
+    jq -e '.assumed | (.models | length == 5) and (.figures[] | select(.figure == "device.flops.bf16") | .moves | length == 5 and all(. > 0 and . < 0.2))' out >jq
+check "in JSON, too: a peak a tenth lower makes every step longer"
 finish

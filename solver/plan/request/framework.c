@@ -129,6 +129,8 @@ static const struct topt_precision precisions[] = {
     {"bf16-mixed", TOPT_BF16, 0,
      "computes in bf16; master weights and optimizer state in f32"},
     {"bf16", TOPT_BF16, 1, "weights, gradients and optimizer state in bf16"},
+    {"fp16-mixed", TOPT_F16, 0,
+     "computes in fp16, its loss scaled; master weights and optimizer state in f32"},
     {"f32", TOPT_F32, 0, "everything in f32"},
     {"f64", TOPT_F64, 0, "everything in f64"},
 };
@@ -170,6 +172,11 @@ int topt_framework_find(const char *name, const struct topt_framework **ret,
         return -1;
     *ret = &frameworks[i];
     return 0;
+}
+
+const struct topt_precision *topt_precision_at(int i)
+{
+    return i >= 0 && i < PRECISIONS ? &precisions[i] : NULL;
 }
 
 int topt_precision_find(const char *name, const struct topt_precision **ret,

@@ -121,6 +121,26 @@ static int choose_framework(struct topt_request *r, struct topt_error *err)
                                &r->framework, err);
 }
 
+/* The profile lacks the type: fails with the precisions that it has. */
+static int refuse_type(const struct topt_request *r, struct topt_error *err)
+{
+    const char *has[8];
+    char use[80] = "";
+    int n = 0;
+    const struct topt_precision *p;
+    for (int i = 0; (p = topt_precision_at(i)) && n < 8; i++)
+        if (topt_hw_has_dtype(r->hw, p->dtype))
+            has[n++] = p->name;
+    for (int i = 0; i < n; i++)
+        snprintf(use + strlen(use), sizeof use - strlen(use), "%s%s",
+                 !i           ? ""
+                 : i + 1 == n ? " or "
+                              : ", ",
+                 has[i]);
+    return topt_fail(err, TOPT_ERR_USAGE, "'%s' has no rate for %s; use --precision %s",
+                     topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype), use);
+}
+
 static int choose_precision(struct topt_request *r, struct topt_error *err)
 {
     int mixed = topt_hw_has_dtype(r->hw, TOPT_BF16) &&
@@ -130,14 +150,14 @@ static int choose_precision(struct topt_request *r, struct topt_error *err)
         return -1;
     r->settings.dtype = r->precision->dtype;
     r->settings.state_bf16 = r->precision->state_bf16;
-    return 0;
+    return topt_hw_has_dtype(r->hw, r->precision->dtype) ? 0 : refuse_type(r, err);
 }
 
 static void take_row(struct topt_request *r)
 {
     const struct topt_framework *f = r->framework;
     struct topt_settings *s = &r->settings;
-    int mixed = s->dtype == TOPT_BF16 && !s->state_bf16;
+    int mixed = topt_dtype_is_half(s->dtype) && !s->state_bf16;
     if (!(r->given & TOPT_GIVEN_OVERLAP))
         s->overlap = f->overlap;
     if (!(r->given & TOPT_GIVEN_EAGER))

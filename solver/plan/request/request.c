@@ -320,8 +320,7 @@ int topt_request_check(const struct topt_request *r, struct topt_error *err)
     if (topt_algorithm_check(r->algorithm, err))
         return -1;
     if (!topt_hw_has_dtype(r->hw, r->settings.dtype))
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "the GPUs of '%s' have no %s; choose another --precision",
+        return topt_fail(err, TOPT_ERR_USAGE, "'%s' has no rate for %s; use another type",
                          topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype));
     if (r->gpus < 0 || r->gpus > MAX_DEVICES || r->max_gpus < 0 || r->memory_limit < 0)
         return topt_fail(err, TOPT_ERR_USAGE,

@@ -70,6 +70,7 @@ struct topt_precision {
     int state_bf16;
     const char *means; /* weights, gradients, master copy and moments in words */
 };
+const struct topt_precision *topt_precision_at(int i); /* NULL past the last */
 int topt_precision_find(const char *name, const struct topt_precision **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 /* The row that settings are of. */

@@ -24,7 +24,7 @@ static double number_bytes(const struct topt_unequal *u, int gradients)
 {
     const struct topt_settings *s = &u->request->settings;
     struct topt_model_stats stats;
-    int wide = gradients && s->gradient_f32 && s->dtype == TOPT_BF16;
+    int wide = gradients && s->gradient_f32 && topt_dtype_is_half(s->dtype);
     topt_model_stats(u->request->model, &stats);
     return (double)(gradients ? stats.trained : stats.parameters) *
            (wide ? 4 : topt_dtype_bytes(s->dtype));
