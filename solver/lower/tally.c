@@ -182,8 +182,9 @@ static struct topt_time eager_pass(const struct topt_tally *t, const struct topt
 {
     struct topt_time time = elementwise(t, number_bytes(t, e->moved[backward]));
     if (e->flops[backward])
-        time.ns += topt_hw_compute_ns(t->k->hw, t->k->settings->dtype, TOPT_WORK_MATMUL,
-                                      e->flops[backward], 0, t->k->mesh->devices);
+        time.ns += topt_hw_product(t->k->hw, t->k->settings->dtype, e->flops[backward],
+                                   e->outputs[backward], 0, t->k->mesh->devices)
+                       .ns;
     return time;
 }
 
@@ -193,6 +194,10 @@ struct topt_time topt_kernel_time(const struct topt_costing *k, const struct top
 {
     int64_t flops = o->spec->flops(o, kernel, len);
     int backward = kernel == TOPT_K_ATTENTION_BWD;
+    if (topt_kernel_work(kernel) == TOPT_WORK_MATMUL)
+        return topt_hw_product(k->hw, k->settings->dtype, flops,
+                               topt_written_numbers(o, kernel, len), bytes,
+                               k->mesh->devices);
     if (kernel != TOPT_K_ATTENTION_FWD && !backward)
         return topt_hw_compute(k->hw, k->settings->dtype, topt_kernel_work(kernel), flops,
                                bytes, k->mesh->devices);

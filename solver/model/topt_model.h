@@ -325,6 +325,7 @@ enum topt_eager_how {
 };
 struct topt_eager {
     int64_t flops[2];             /* of matrix products: forward, backward */
+    int64_t outputs[2];           /* ... their results */
     struct topt_numbers moved[2]; /* read or written: forward, backward */
     struct topt_numbers kept;     /* for backward, beside what the row says */
     struct topt_numbers work
@@ -620,6 +621,10 @@ double topt_rope_step(const struct topt_attrs *a, int64_t width, int64_t pair);
 int64_t topt_expert_slots(const struct topt_attrs *a, int64_t seq, int64_t experts);
 /* Keys that a query of an attention may see: all, or as many as its window or chunk holds. */
 int64_t topt_attention_keys(const struct topt_op *op);
+
+/* Numbers that one of the operator's kernels writes for a local box; 0: it has no such kernel. */
+int64_t topt_written_numbers(const struct topt_op *op, enum topt_kernel k,
+                             const int64_t *len);
 
 /* The pixels, along rows or columns, that one of a "resize" is made of: low (1 - share) +
  * high share. */

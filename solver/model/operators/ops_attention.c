@@ -86,10 +86,14 @@ static int check_rope(const struct topt_attrs *a, struct topt_error *err)
 /* Scores as Korthikanti et al. (2022) count them: written by a product, read and
  * written by softmax and by dropout, read by the next product; kept are softmax's and
  * dropout's outputs and a byte each that says what was dropped. */
-static struct topt_eager eager_scores(int64_t pairs, int64_t key, int64_t value)
+static struct topt_eager eager_scores(int64_t heads, int64_t queries, int64_t keys,
+                                      int64_t key, int64_t value)
 {
+    int64_t pairs = heads * queries * keys;
     return (struct topt_eager){
         .flops = {2 * pairs * (key + value), 4 * pairs * (key + value)},
+        .outputs = {pairs + heads * queries * value,
+                    pairs + heads * (queries * key + keys * (key + value))},
         .moved = {{.real = 6 * pairs, .bytes = pairs},
                   {.real = 9 * pairs, .bytes = pairs}},
         .kept = {.real = 2 * pairs, .bytes = pairs},
@@ -297,7 +301,7 @@ static enum topt_eager_how eager_attention(const struct topt_op *op, const int64
     int64_t group = a->heads / a->kv_heads, heads = len[B] * len[H] * group;
     *ret = (struct topt_eager){0};
     if (scores)
-        *ret = eager_scores(heads * len[S] * len[T], a->head_dim, value_dim(a));
+        *ret = eager_scores(heads, len[S], len[T], a->head_dim, value_dim(a));
     for (int i = 0; a->rope_theta > 0 && i < 2; i++) {
         struct topt_numbers r =
             eager_rotation(len[B] * len[S] * len[H] * (group + 1) * a->head_dim);
