@@ -155,9 +155,10 @@ static enum topt_eager_how eager(const struct topt_tally *t, int op,
     const struct topt_op *o = &t->k->model->op[op];
     int parts = t->k->settings->eager;
     int part = o->spec->loss ? TOPT_EAGER_LOSS : TOPT_EAGER_OPERATORS;
-    return parts & part && o->spec->eager
-               ? o->spec->eager(o, t->len, (parts & TOPT_EAGER_SCORES) != 0, ret)
-               : TOPT_EAGER_ALIKE;
+    int writes = (parts & TOPT_EAGER_SCORES ? TOPT_EAGER_WRITES_SCORES : 0) |
+                 (parts & TOPT_EAGER_NORMS ? TOPT_EAGER_WRITES_NORMS : 0);
+    return parts & part && o->spec->eager ? o->spec->eager(o, t->len, writes, ret)
+                                          : TOPT_EAGER_ALIKE;
 }
 
 static int64_t number_bytes(const struct topt_tally *t, struct topt_numbers n)

@@ -83,7 +83,9 @@ enum topt_eager_part {
     TOPT_EAGER_SCORES =
         2, /* ... and made of products that write scores, as before 2022 */
     TOPT_EAGER_LOSS = 4,
-    TOPT_EAGER_OPTIMIZER = 8
+    TOPT_EAGER_OPTIMIZER = 8,
+    TOPT_EAGER_NORMS =
+        16 /* of operators: RMS norm is written out, not PyTorch's one kernel */
 };
 
 /* The buffers that the executing system holds beside the program's own where parameters are

@@ -332,6 +332,9 @@ struct topt_eager {
         [2]; /* alive besides while it runs: forward, backward; a loss: with its input */
 };
 
+/* What frameworks run in different ways; bits. */
+enum { TOPT_EAGER_WRITES_SCORES = 1, TOPT_EAGER_WRITES_NORMS = 2 };
+
 struct topt_op_spec {
     const char
         *name; /* rows may share a name and differ in the rank of the first input */
@@ -357,9 +360,9 @@ struct topt_op_spec {
     /* Floating-point operations of one kernel on a local box ('len' by operator
      * dimension, in counts); of one round of a loop. */
     int64_t (*flops)(const struct topt_op *op, enum topt_kernel k, const int64_t *len);
-    /* May be NULL: ALIKE.  What PyTorch's own kernels do for a local box; with 'scores'
-     * attention is made of matrix products that write their scores. */
-    enum topt_eager_how (*eager)(const struct topt_op *op, const int64_t *len, int scores,
+    /* May be NULL: ALIKE.  What PyTorch's own kernels do for a local box; 'writes': attention is made of
+     * matrix products that write their scores, RMS norm of elementwise kernels. */
+    enum topt_eager_how (*eager)(const struct topt_op *op, const int64_t *len, int writes,
                                  struct topt_eager *ret);
     /* Rows with windows: counts [off, off + len) of an output dimension 'd' of the
      * operator read these of the windowed operand; may reach outside, which the caller

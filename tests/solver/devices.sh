@@ -50,7 +50,7 @@ rises "$llama" --seq 4096 --gpus 8 --train lora -- rtx5090-1x8 l40s-1x8 rtx4090-
 check "cards of 24 to 48 GB, which hold it with LoRA"
 rises "$small" --gpus 4 --precision f32 -- h100-80-dgx v100-dgx1-2x8 v100-pcie-1x8 t4-g4dn
 check "f32 on those without bf16"
-ratio 18 28 b200-hgx h100-80-dgx && ratio 20 32 h100-80-dgx a100-80-dgx && ratio 9 13 h100-80-dgx mi300x
+ratio 18 28 b200-hgx h100-80-dgx && ratio 20 32 h100-80-dgx a100-80-dgx && ratio 8 13 h100-80-dgx mi300x
 check "by plausible factors: B200 2.3 times an H100, that 2.6 times an A100, and as fast as an MI300X"
 "$topt" plan "$llama" --hw gb200-nvl72 --batch 64 --seq 4096 >out 2>err && grep -q "^knee.* 64 (1 node)" out
 check "64 GPUs of a rack of 72 are tried"

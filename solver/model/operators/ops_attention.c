@@ -295,10 +295,11 @@ static int64_t flops_attention(const struct topt_op *op, enum topt_kernel k,
 }
 
 static enum topt_eager_how eager_attention(const struct topt_op *op, const int64_t *len,
-                                           int scores, struct topt_eager *ret)
+                                           int writes, struct topt_eager *ret)
 {
     const struct topt_attrs *a = &op->attrs;
     int64_t group = a->heads / a->kv_heads, heads = len[B] * len[H] * group;
+    int scores = writes & TOPT_EAGER_WRITES_SCORES;
     *ret = (struct topt_eager){0};
     if (scores)
         *ret = eager_scores(heads, len[S], len[T], a->head_dim, value_dim(a));
@@ -336,10 +337,10 @@ static int shape_rotary(struct topt_op *op, struct topt_error *err)
 }
 
 static enum topt_eager_how eager_rotary(const struct topt_op *op, const int64_t *len,
-                                        int scores, struct topt_eager *ret)
+                                        int writes, struct topt_eager *ret)
 {
     struct topt_numbers r = eager_rotation(topt_output_numbers(op, len));
-    (void)scores;
+    (void)writes;
     *ret = (struct topt_eager){.moved = {r, r}};
     return TOPT_EAGER_INSTEAD;
 }

@@ -64,9 +64,9 @@ static int64_t flops_linear(const struct topt_op *op, enum topt_kernel k,
 
 /* An epilogue of the product before it, and a sum of the gradient. */
 static enum topt_eager_how eager_bias(const struct topt_op *op, const int64_t *len,
-                                      int scores, struct topt_eager *ret)
+                                      int writes, struct topt_eager *ret)
 {
-    (void)scores;
+    (void)writes;
     *ret = (struct topt_eager){.moved[1].real =
                                    op->attrs.frozen ? 0 : topt_output_numbers(op, len)};
     return TOPT_EAGER_INSTEAD;
@@ -74,19 +74,19 @@ static enum topt_eager_how eager_bias(const struct topt_op *op, const int64_t *l
 
 /* Both inputs have the output's gradient: nothing is copied. */
 static enum topt_eager_how eager_add(const struct topt_op *op, const int64_t *len,
-                                     int scores, struct topt_eager *ret)
+                                     int writes, struct topt_eager *ret)
 {
-    (void)scores;
+    (void)writes;
     *ret = (struct topt_eager){.moved[0].real = 3 * topt_output_numbers(op, len)};
     return TOPT_EAGER_INSTEAD;
 }
 
 /* The activation of one half, and a product; each with its backward. */
 static enum topt_eager_how eager_glu(const struct topt_op *op, const int64_t *len,
-                                     int scores, struct topt_eager *ret)
+                                     int writes, struct topt_eager *ret)
 {
     int64_t n = topt_output_numbers(op, len);
-    (void)scores;
+    (void)writes;
     *ret =
         (struct topt_eager){.moved = {{.real = 2 * n + 3 * n}, {.real = 6 * n + 3 * n}},
                             .kept.real = n,
@@ -125,17 +125,21 @@ static int shape_position(struct topt_op *op, struct topt_error *err)
  * on A100 and H100 (github.com/linkedin/Liger-Kernel, benchmark/data/all_benchmark_data.csv, 2024-09
  * to 2025), forward 3 of them, as in NeuSight's on V100 and A100 (rows of 16 KiB and more).
  *
- * RMS norm is written out: to f32, square, mean, product, back, product with the gain; its backward in
+ * RMS norm written out: to f32, square, mean, product, back, product with the gain; its backward in
  * the same steps, of which sums and broadcasts are slower than a copy: of a number in bf16 forward took as
  * long as 50 bytes and backward as long as 140 in Liger-Kernel's table of the A100, where 36 and 74 are
- * touched.  It keeps the input in f32 and what is normalised in the input's place.  A frozen gain has no
+ * touched.  PyTorch's own rms_norm in one kernel took 3 passes forward and 13 backward on an H100 (the
+ * same tables, megatron_rms_norm, 2025), of which the gain's gradient is taken to be a third.  Written out it
+ * keeps the input in f32 and what is normalised in the input's place.  A frozen gain has no
  * gradient: no second kernel, or no product and its sum. */
 static enum topt_eager_how eager_norm(const struct topt_op *op, const int64_t *len,
-                                      int scores, struct topt_eager *ret)
+                                      int writes, struct topt_eager *ret)
 {
     int64_t n = topt_output_numbers(op, len);
-    (void)scores;
-    if (op->attrs.rms)
+    if (op->attrs.rms && !(writes & TOPT_EAGER_WRITES_NORMS))
+        *ret = (struct topt_eager){
+            .moved = {{.real = 3 * n}, {.real = (op->attrs.frozen ? 9 : 13) * n}}};
+    else if (op->attrs.rms)
         *ret = (struct topt_eager){
             .moved = {{.real = 4 * n, .f32 = 11 * n},
                       {.real = (op->attrs.frozen ? 5 : 9) * n, .f32 = 30 * n}},
@@ -199,11 +203,11 @@ static int64_t flops_cross_entropy(const struct topt_op *op, enum topt_kernel k,
  * 4.3 passes of a copy kernel over f32 forward and 8.3 backward in Liger-Kernel's table of PyTorch's
  * cross-entropy on an A100 (32768 to 131072 words, 2024-09-03). */
 static enum topt_eager_how eager_cross_entropy(const struct topt_op *op,
-                                               const int64_t *len, int scores,
+                                               const int64_t *len, int writes,
                                                struct topt_eager *ret)
 {
     int64_t n = len[0] * len[1] * len[2];
-    (void)op, (void)scores;
+    (void)op, (void)writes;
     *ret = (struct topt_eager){
         .moved = {{.real = n, .f32 = 5 * n}, {.real = n, .f32 = 9 * n}},
         .work = {{.real = n, .f32 = 2 * n}, {.real = -n, .f32 = 3 * n}}};
