@@ -56,12 +56,12 @@ kernel() # OPTIONS...
 kernels=$(kernel && kernel --software 2023 && kernel --software 2022 && kernel --framework megatron && kernel --framework torchtitan &&
     kernel --framework torchtitan --software 2024 && kernel --software 2022 --attention flash-2)
 [ "$kernels" = "flash-2 operators,loss
-flash-1 operators,loss
-written out operators,scores,loss
+flash-1 operators,loss,optimizer
+written out operators,scores,loss,optimizer
 cudnn loss
 flash-2 operators-but-norms
-flash-2 operators
-said operators,loss" ]
+flash-2 operators,optimizer
+said operators,loss,optimizer" ]
 check "kernels follow from the framework and the year of its release: $(echo "$kernels" | paste -sd ' ')"
 "$topt" plan "$model" --hw h100-80-dgx --batch 64 --gpus 8 --software 98 >year 2>err
 [ $? != 0 ] && grep -q software err

@@ -13,10 +13,13 @@
  * Kernels by year, of releases:
  *   PyTorch     2.0 (2023-03) runs FlashAttention in scaled_dot_product_attention, 2.2 (2024-01)
  *               FlashAttention-2; cuDNN's is not the default.  transformers, which DeepSpeed trains, calls it
- *               from 4.36 (2023-12) on; its RMS norms are written out.
+ *               from 4.36 (2023-12) on; its RMS norms are written out.  AdamW in one kernel is its default
+ *               with PyTorch 2.8 (2025-08), before it was a dozen over lists of tensors; DeepSpeed and
+ *               Megatron-LM have one of their own.
  *   Megatron-LM core 0.7 (2024-06) has Transformer Engine's layers by default, whose attention is cuDNN's
  *               on Hopper; before, scores go through its own fused softmax unless --use-flash-attn is said.
- *   torchtitan  nn.RMSNorm, one kernel since PyTorch 2.8 (2025-08).
+ *   torchtitan  nn.RMSNorm, one kernel since PyTorch 2.8 (2025-08); AdamW in one kernel by default
+ *               since 2025.
  * The allocator's share: published peaks of reserved memory lie 5 to 20 %, 12 % on the
  * mean, above what tensors are predicted to take of what comes and goes (torchtitan's
  * four runs of Llama 3 8B in docs/VALIDATION.md), gaps included that are given back when
@@ -56,10 +59,13 @@ static const struct topt_framework frameworks[] = {
      .shard_f32 = 1,
      .overlap = TOPT_OVERLAP_FSDP,
      .gather = TOPT_GATHER_UNIT,
-     .software = {{2024, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_LOSS},
-                  {2023, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_LOSS},
+     .software = {{2025, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_LOSS},
+                  {2024, TOPT_ATTENTION_FLASH2,
+                   UNFUSED | TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER},
+                  {2023, TOPT_ATTENTION_FLASH1,
+                   UNFUSED | TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER},
                   {0, TOPT_ATTENTION_FLASH1,
-                   UNFUSED | TOPT_EAGER_SCORES | TOPT_EAGER_LOSS}},
+                   UNFUSED | TOPT_EAGER_SCORES | TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER}},
      .allocator_permille = 80},
     {.name = "deepspeed",
      .title = "DeepSpeed (ZeRO)",
@@ -113,7 +119,7 @@ static const struct topt_framework frameworks[] = {
      .overlap = TOPT_OVERLAP_FSDP,
      .gather = TOPT_GATHER_UNIT,
      .software = {{2025, TOPT_ATTENTION_FLASH2, TOPT_EAGER_OPERATORS},
-                  {0, TOPT_ATTENTION_FLASH2, UNFUSED}},
+                  {0, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_OPTIMIZER}},
      .allocator_permille = 80},
     {.name = "topt",
      .title = "topt run",

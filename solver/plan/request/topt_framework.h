@@ -28,7 +28,7 @@ struct topt_software {
     enum topt_attention attention;
     int eager; /* bits of enum topt_eager_part; SCORES: attention is written out */
 };
-enum { TOPT_SOFTWARE_AGES = 3 };
+enum { TOPT_SOFTWARE_AGES = 4 };
 
 struct topt_framework {
     const char *name;  /* as people write it */
