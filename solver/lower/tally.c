@@ -228,10 +228,13 @@ static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
     struct topt_time time = {0, TOPT_BASIS_ANALYTIC};
     enum topt_eager_how how =
         i->kernel == TOPT_K_LOAD ? TOPT_EAGER_ALIKE : eager(t, i->op, &e);
+    t->kernels = how != TOPT_EAGER_INSTEAD && i->kernel != TOPT_K_LOAD;
     if (how != TOPT_EAGER_INSTEAD)
         time = own_kernel(t, i);
-    if (how != TOPT_EAGER_ALIKE && !t->told)
+    if (how != TOPT_EAGER_ALIKE && !t->told) {
         time.ns += eager_pass(t, &e, i->backward).ns;
+        t->kernels += e.kernels[i->backward];
+    }
     t->told |= how != TOPT_EAGER_ALIKE;
     return time;
 }
@@ -281,6 +284,7 @@ struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr 
 {
     struct topt_seen seen = {t->k, t->named, t->len};
     *ret_network = 1;
+    t->kernels = 0;
     switch (i->kind) {
     case TOPT_I_MOVE:
         return move(t, i);
@@ -328,6 +332,11 @@ uint8_t topt_group_links(const struct topt_mesh *mesh, uint32_t axes)
     return (uint8_t)(within << TOPT_LINK_NODE | between << TOPT_LINK_NETWORK);
 }
 
+int64_t topt_tally_host_ns(const struct topt_tally *t)
+{
+    return t->kernels * t->times * t->k->settings->host_ns;
+}
+
 /* Add the time as often as the instruction happens. */
 static int spend(struct topt_tally *t, struct topt_time time, int network, uint32_t axes,
                  struct topt_error *err)
@@ -345,6 +354,7 @@ static int spend(struct topt_tally *t, struct topt_time time, int network, uint3
                         : 0;
     if (!network) {
         spent->compute_ns += ns;
+        spent->host_ns += topt_tally_host_ns(t) * t->rounds;
     } else if (!runs_async(t)) {
         spent->waited_ns += ns;
         spent->waited_links |= links;

@@ -132,6 +132,9 @@ struct topt_settings {
     int by_schedule;
     int eager;                     /* bits of enum topt_eager_part */
     enum topt_attention attention; /* the kernel that a device runs */
+    /* Under by_schedule: the time in which the host starts one kernel, beside the device's work; 0: it is
+     * never late. */
+    int64_t host_ns;
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
@@ -373,6 +376,7 @@ struct topt_bucket {
 struct topt_instr_time {
     int64_t ns;
     int64_t times;          /* rounds of a loop that 'ns' is of */
+    int64_t host_ns;        /* in which the host starts its kernels */
     uint8_t network, async; /* the network takes it; enum topt_async */
 };
 

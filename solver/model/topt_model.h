@@ -326,6 +326,7 @@ enum topt_eager_how {
 struct topt_eager {
     int64_t flops[2];             /* of matrix products: forward, backward */
     int64_t outputs[2];           /* ... their results */
+    int kernels[2];               /* that the host starts: forward, backward */
     struct topt_numbers moved[2]; /* read or written: forward, backward */
     struct topt_numbers kept;     /* for backward, beside what the row says */
     struct topt_numbers work

@@ -30,6 +30,9 @@ struct maker {
     int opened;  /* gathers of the unit at work wait for this; -1: for nothing */
     int *packed; /* by instruction after the micro-batches: its bucket's task, -1: none */
     int before;  /* the chain when the last micro-batch began */
+    /* When the host has started the kernels so far, and when the device would end them without
+     * asynchronous communication. */
+    int64_t host, device;
     enum topt_part part;
     int micro;
     struct topt_error *err;
@@ -53,6 +56,12 @@ static int add_task(struct maker *w, int instr)
     if (t->network && t->ns)
         x.links = topt_group_links(w->k->mesh, w->p->instr[instr].axes);
     x.async = x.links && topt_overlap_has(w->o->overlap, (enum topt_async)t->async);
+    if (!x.links && x.ns && w->host > w->device) {
+        x.ns += w->host - w->device; /* the device waits for the host */
+        w->device = w->host;
+    }
+    w->device += x.async ? 0 : t->ns;
+    w->host += t->host_ns;
     return add(w, &x, instr);
 }
 
@@ -272,6 +281,7 @@ static int begin(void *of, struct topt_schedule *s, struct topt_error *err)
     memset(w->packed, 0xff, (size_t)(w->p->ninstr - w->p->micro_end) * sizeof *w->packed);
     w->chain = w->begun = w->opened = -1;
     w->micro = 0;
+    w->host = w->device = 0;
     return add_range(w, TOPT_PART_BEGIN, w->p->init_end, w->p->micro_begin);
 }
 

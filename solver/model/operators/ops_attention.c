@@ -96,11 +96,13 @@ static struct topt_eager eager_scores(int64_t heads, int64_t queries, int64_t ke
                     pairs + heads * (queries * key + keys * (key + value))},
         .moved = {{.real = 6 * pairs, .bytes = pairs},
                   {.real = 9 * pairs, .bytes = pairs}},
+        .kernels = {4, 8},
         .kept = {.real = 2 * pairs, .bytes = pairs},
         .work = {{.real = pairs}, {.real = 2 * pairs}}};
 }
 
 /* A rotation by products of complex numbers in f32: to f32, product, back. */
+enum { ROTATION_KERNELS = 3 };
 static struct topt_numbers eager_rotation(int64_t n)
 {
     return (struct topt_numbers){.real = 2 * n, .f32 = 4 * n};
@@ -308,6 +310,7 @@ static enum topt_eager_how eager_attention(const struct topt_op *op, const int64
             eager_rotation(len[B] * len[S] * len[H] * (group + 1) * a->head_dim);
         ret->moved[i].real += r.real;
         ret->moved[i].f32 += r.f32;
+        ret->kernels[i] += 2 * ROTATION_KERNELS;
     }
     return scores ? TOPT_EAGER_INSTEAD : TOPT_EAGER_BESIDE;
 }
@@ -341,7 +344,8 @@ static enum topt_eager_how eager_rotary(const struct topt_op *op, const int64_t 
 {
     struct topt_numbers r = eager_rotation(topt_output_numbers(op, len));
     (void)writes;
-    *ret = (struct topt_eager){.moved = {r, r}};
+    *ret = (struct topt_eager){.moved = {r, r},
+                               .kernels = {ROTATION_KERNELS, ROTATION_KERNELS}};
     return TOPT_EAGER_INSTEAD;
 }
 

@@ -68,7 +68,8 @@ static enum topt_eager_how eager_bias(const struct topt_op *op, const int64_t *l
 {
     (void)writes;
     *ret = (struct topt_eager){.moved[1].real =
-                                   op->attrs.frozen ? 0 : topt_output_numbers(op, len)};
+                                   op->attrs.frozen ? 0 : topt_output_numbers(op, len),
+                               .kernels[1] = !op->attrs.frozen};
     return TOPT_EAGER_INSTEAD;
 }
 
@@ -77,7 +78,8 @@ static enum topt_eager_how eager_add(const struct topt_op *op, const int64_t *le
                                      int writes, struct topt_eager *ret)
 {
     (void)writes;
-    *ret = (struct topt_eager){.moved[0].real = 3 * topt_output_numbers(op, len)};
+    *ret = (struct topt_eager){.moved[0].real = 3 * topt_output_numbers(op, len),
+                               .kernels[0] = 1};
     return TOPT_EAGER_INSTEAD;
 }
 
@@ -89,6 +91,7 @@ static enum topt_eager_how eager_glu(const struct topt_op *op, const int64_t *le
     (void)writes;
     *ret =
         (struct topt_eager){.moved = {{.real = 2 * n + 3 * n}, {.real = 6 * n + 3 * n}},
+                            .kernels = {2, 3},
                             .kept.real = n,
                             .work[1].real = n};
     return TOPT_EAGER_INSTEAD;
@@ -138,16 +141,19 @@ static enum topt_eager_how eager_norm(const struct topt_op *op, const int64_t *l
     int64_t n = topt_output_numbers(op, len);
     if (op->attrs.rms && !(writes & TOPT_EAGER_WRITES_NORMS))
         *ret = (struct topt_eager){
-            .moved = {{.real = 3 * n}, {.real = (op->attrs.frozen ? 9 : 13) * n}}};
+            .moved = {{.real = 3 * n}, {.real = (op->attrs.frozen ? 9 : 13) * n}},
+            .kernels = {1, 2}};
     else if (op->attrs.rms)
         *ret = (struct topt_eager){
             .moved = {{.real = 4 * n, .f32 = 11 * n},
                       {.real = (op->attrs.frozen ? 5 : 9) * n, .f32 = 30 * n}},
+            .kernels = {7, 14},
             .kept.f32 = n,
             .work = {{.f32 = n}, {.real = n, .f32 = 3 * n}}};
     else
         *ret = (struct topt_eager){
-            .moved = {{.real = 3 * n}, {.real = (op->attrs.frozen ? 5 : 7) * n}}};
+            .moved = {{.real = 3 * n}, {.real = (op->attrs.frozen ? 5 : 7) * n}},
+            .kernels = {1, 2}};
     return TOPT_EAGER_INSTEAD;
 }
 
@@ -210,6 +216,7 @@ static enum topt_eager_how eager_cross_entropy(const struct topt_op *op,
     (void)op, (void)writes;
     *ret = (struct topt_eager){
         .moved = {{.real = n, .f32 = 5 * n}, {.real = n, .f32 = 9 * n}},
+        .kernels = {3, 3},
         .work = {{.real = n, .f32 = 2 * n}, {.real = -n, .f32 = 3 * n}}};
     return TOPT_EAGER_INSTEAD;
 }

@@ -151,7 +151,8 @@ static enum topt_eager_how eager_dropout(const struct topt_op *op, const int64_t
     struct topt_numbers once = {.real = 2 * topt_output_numbers(op, len),
                                 .bytes = topt_output_numbers(op, len)};
     (void)writes;
-    *ret = (struct topt_eager){.moved = {once, once}, .kept.bytes = once.bytes};
+    *ret = (struct topt_eager){
+        .moved = {once, once}, .kernels = {1, 1}, .kept.bytes = once.bytes};
     return TOPT_EAGER_INSTEAD;
 }
 

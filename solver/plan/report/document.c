@@ -256,6 +256,7 @@ static const struct setting setting[] = {
     {"by_schedule", FLAG, AT(by_schedule)},
     {"attention", WORD, AT(attention), TOPT_ATTENTION_FLASH2, .what = "attention kernel",
      .word = topt_attention_name, .words = TOPT_ATTENTION_COUNT},
+    {"host_ns", NUMBER, AT(host_ns), .most = 1000000000},
     {"eager", EAGER, AT(eager)}};
 
 enum { SETTINGS = sizeof setting / sizeof *setting };

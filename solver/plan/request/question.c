@@ -157,6 +157,7 @@ static void take_row(struct topt_request *r)
     s->pool_numbers = f->pool_numbers;
     s->bucket_numbers = f->bucket_numbers;
     s->allocator_permille = f->allocator_permille;
+    s->host_ns = f->host_ns;
     if (!f->uniform_only)
         return;
     if (r->space == TOPT_SPACE_AUTO)

@@ -55,6 +55,7 @@ struct topt_framework {
         vocab_multiple;
     int64_t pool_numbers, bucket_numbers;
     int allocator_permille;
+    int64_t host_ns; /* in which the host starts a kernel */
 };
 
 /* The kernels of a year's releases; 0: today's. */
