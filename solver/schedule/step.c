@@ -203,14 +203,14 @@ static int gather(struct step *x, int from, int to, enum topt_during part)
     return 0;
 }
 
-/* What a piece computes, in one of so many rounds, with what the device waits for the host before. */
-static int64_t compute(struct step *x, const struct topt_part_time *t, int64_t rounds)
+/* A piece computes, in one of so many rounds, once the host has started the kernels before it. */
+static int compute(struct step *x, const struct topt_part_time *t, int64_t rounds)
 {
-    int64_t late = topt_max(0, x->host - x->device), ns = t->compute_ns / rounds + late;
+    int64_t late = topt_max(0, x->host - x->device), ns = t->compute_ns / rounds;
     x->late += late;
     x->host += t->host_ns / rounds;
-    x->device += ns + t->waited_ns / rounds;
-    return ns;
+    x->device += late + ns + t->waited_ns / rounds;
+    return follow(x, late, 1 << TOPT_LINK_HOST) || follow(x, ns, 0) ? -1 : 0;
 }
 
 /* Forward, what a piece reads is moved before it computes. */
@@ -219,7 +219,7 @@ static int go_forward(struct step *x, int p)
     const struct topt_part_time *t = &x->piece[p].at[TOPT_DURING_FORWARD];
     int64_t rounds = x->micro_batches;
     if (wait_for(x, x->there[p]) || follow(x, t->waited_ns / rounds, t->waited_links) ||
-        follow(x, compute(x, t, rounds), 0))
+        compute(x, t, rounds))
         return -1;
     x->forward[p] = x->chain;
     return x->bytes ? hold_work(x, p, 0, x->chain) : 0;
@@ -230,7 +230,7 @@ static int go_backward(struct step *x, int p)
 {
     const struct topt_part_time *t = &x->piece[p].at[TOPT_DURING_BACKWARD];
     int64_t rounds = x->micro_batches;
-    if (wait_for(x, x->there[p]) || follow(x, compute(x, t, rounds), 0))
+    if (wait_for(x, x->there[p]) || compute(x, t, rounds))
         return -1;
     x->backward[p] = x->chain;
     if (x->bytes && hold_backward(x, p))
@@ -324,7 +324,7 @@ static int begin(void *of, struct topt_schedule *s, struct topt_error *err)
     for (int u = 0; u < x->n; u++)
         x->there[u] = x->forward[u] = x->backward[u] = x->reduced[u] = -1;
     for (int u = 0; u < x->n; u++)
-        if (follow(x, x->piece[u].at[TOPT_DURING_BEGIN].compute_ns, 0))
+        if (compute(x, &x->piece[u].at[TOPT_DURING_BEGIN], 1))
             return -1;
     return 0;
 }
@@ -343,7 +343,7 @@ static int end(void *of, struct topt_schedule *s, struct topt_error *err)
     for (int u = 0; u < x->n; u++) {
         const struct topt_part_time *t = &x->piece[u].at[TOPT_DURING_END];
         if (wait_for(x, x->reduced[u]) || follow(x, t->waited_ns, t->waited_links) ||
-            follow(x, compute(x, t, 1), 0))
+            compute(x, t, 1))
             return -1;
     }
     return 0;

@@ -56,10 +56,6 @@ static int add_task(struct maker *w, int instr)
     if (t->network && t->ns)
         x.links = topt_group_links(w->k->mesh, w->p->instr[instr].axes);
     x.async = x.links && topt_overlap_has(w->o->overlap, (enum topt_async)t->async);
-    if (!x.links && x.ns && w->host > w->device) {
-        x.ns += w->host - w->device; /* the device waits for the host */
-        w->device = w->host;
-    }
     w->device += x.async ? 0 : t->ns;
     w->host += t->host_ns;
     return add(w, &x, instr);
@@ -110,6 +106,18 @@ static int is_async(const struct maker *w, int buffer)
     return buffer >= 0 && w->last[buffer] >= 0 && w->s->task[w->last[buffer]].async;
 }
 
+/* The device waits on the chain until the host has started the kernels before the instruction's. */
+static int wait_for_host(struct maker *w, int at)
+{
+    struct topt_task x = {.ns = w->host - w->device, .links = 1 << TOPT_LINK_HOST};
+    if (w->p->time[at].network || !w->p->time[at].ns || x.ns <= 0)
+        return 0;
+    int before = w->chain;
+    w->chain = add(w, &x, at);
+    w->device = w->host;
+    return w->chain < 0 ? -1 : add_edge(w, before, w->chain);
+}
+
 /* A task of the chain, unless the system has it beside. */
 static int add_instr(struct maker *w, int at)
 {
@@ -121,7 +129,10 @@ static int add_instr(struct maker *w, int at)
     if (i->kind == TOPT_I_FREE)
         return 0;
     enter(w, i->op);
-    int beside = i->kind == TOPT_I_ADD && is_async(w, i->a), n = add_task(w, at);
+    int beside = i->kind == TOPT_I_ADD && is_async(w, i->a);
+    if (!beside && wait_for_host(w, at))
+        return -1;
+    int n = add_task(w, at);
     if (n < 0)
         return -1;
     const struct topt_instr_time *t = &w->p->time[at];
