@@ -103,10 +103,12 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "as in the framework", "none,ddp,fsdp",                                                                        \
       "experts: communication that overlaps with compute: none, ddp or fsdp")                                          \
     X(ATTENTION, attention, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "attention", "KERNEL",                         \
-      "the framework's kernel today", "flash-1,flash-2,flash-3,cudnn,xformers",                                        \
+      "the framework's kernel of that year", "flash-1,flash-2,flash-3,cudnn,xformers",                                        \
       "experts: the attention kernel: flash-1, flash-2, flash-3, cudnn or xformers")                                   \
-    X(EAGER, eager, LIST, 0, 47, TOPT_IN_ANY, PROBLEM, SBATCH, "eager", "LIST",                                       \
-      "as in the framework", "operators,scores,loss,optimizer",                                                      \
+    X(SOFTWARE, software, INT, 2018, 2100, TOPT_IN_ANY, PROBLEM, SBATCH, "software", "YEAR",                         \
+      "today's", NULL, "the year of the framework's release, which decides the kernels it runs")                       \
+    X(EAGER, eager, LIST, 0, 63, TOPT_IN_ANY, PROBLEM, SBATCH, "eager", "LIST",                                       \
+      "as in the framework", "operators,scores,loss,optimizer,operators-but-norms",                                  \
       "experts: parts that are not fused: operators,scores,loss,optimizer, or all, none")
 
 /* Which strategies there are. */

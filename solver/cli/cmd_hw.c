@@ -276,12 +276,16 @@ static void print_device(const struct topt_hw *hw, const json_t *d)
         double peak =
             json_number_value(json_object_get(json_object_get(d, "flops"), type));
         double share = json_number_value(json_object_get(eff, "matmul"));
+        double shaped = topt_hw_product_share(hw, (enum topt_dtype)t);
         if (n)
             share = json_number_value(json_array_get(json_array_get(curve, n - 1), 1));
+        share = shaped > 0 ? shaped : share;
         snprintf(what, sizeof what, "products in %s", type);
         printf("  %-26s %10.4g TFLOP/s, %.3g of %.4g at peak", what, peak * share / 1e12,
                share, peak / 1e12);
-        if (n)
+        if (shaped > 0)
+            printf("; less where sums are short or results small");
+        else if (n)
             printf("; less below %.2g operations, by %zu points",
                    json_number_value(json_array_get(json_array_get(curve, n - 1), 0)), n);
         printf("\n");

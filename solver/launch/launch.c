@@ -272,17 +272,14 @@ static int check(const struct job *j, const struct target *t, struct sheet *s,
                                j->framework);
     if (!j->dp && strcmp(t->name, "topt"))
         return refuse_own(j, err);
-<<<<<<< HEAD
     if (j->pp > 1 && !t->stages)
         return topt_job_refuse(
             j, "megatron", err,
             "for %.20s pipeline stages have to be written into the training "
             "script; this plan has %lld",
             t->name, (long long)j->pp);
-=======
     if (j->precision == JOB_F16_MIXED && t->no_fp16)
         return refuse_fp16(j, t, err);
->>>>>>> h-net
     if (j->precision == JOB_F64 && strcmp(t->name, "topt"))
         return topt_job_refuse(j, t->framework, err, "%s does not train in f64", t->name);
     return 0;

@@ -23,6 +23,7 @@
  * and rounded up once: the same on every machine with IEEE arithmetic. */
 #include "topt_hw.h"
 #include "hw_attention.h"
+#include "hw_products.h"
 #include "hw_impl.h"
 #include "topt_json.h"
 
@@ -77,6 +78,7 @@ struct topt_hw {
     /* Curves of products and attention: time against operations; may have no points. */
     struct curve by_size[WORKS][TOPT_DTYPE_COUNT];
     struct topt_attention_rates *attention; /* owned */
+    struct topt_product_rate products[TOPT_DTYPE_COUNT];
     int64_t granule_bytes;
     int64_t shared_cores;    /* 0: every device has its own */
     enum topt_basis kernels; /* what their times rest on */
@@ -335,6 +337,7 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
                                          "matmul_by_size",
                                          "attention_by_size",
                                          "attention",
+                                         "products",
                                          "rates",
                                          "assumed",
                                          "source",
@@ -359,6 +362,7 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
         read_rates_basis(hw, d, err) || read_efficiency(hw, d, err) ||
         read_by_size(hw, d, TOPT_WORK_MATMUL, err) ||
         read_by_size(hw, d, TOPT_WORK_ATTENTION, err) ||
+        topt_products_read(d, types, hw->products, err) ||
         topt_attention_rates_read(d, types, &hw->attention, err))
         return -1;
     hw->memory_bytes = memory - reserve;
@@ -967,6 +971,23 @@ struct topt_time topt_hw_attention(const struct topt_hw *hw, enum topt_dtype t,
         return topt_hw_compute(hw, t, TOPT_WORK_ATTENTION, flops, bytes, devices);
     double compute = (double)flops * 1e9 / (peak_of(hw, t) * share);
     return (struct topt_time){kernel_ns(hw, compute, bytes, devices), hw->kernels};
+}
+
+double topt_hw_product_share(const struct topt_hw *hw, enum topt_dtype t)
+{
+    return hw->products[t].share;
+}
+
+struct topt_time topt_hw_product(const struct topt_hw *hw, enum topt_dtype t,
+                                 int64_t flops, int64_t outputs, int64_t bytes,
+                                 int devices)
+{
+    const struct topt_product_rate *rate = &hw->products[t];
+    if (!(rate->share > 0) || flops <= 0 || outputs <= 0)
+        return topt_hw_compute(hw, t, TOPT_WORK_MATMUL, flops, bytes, devices);
+    double operations = topt_product_operations(rate, (double)flops, (double)outputs);
+    return (struct topt_time){
+        kernel_ns(hw, operations * 1e9 / peak_of(hw, t), bytes, devices), hw->kernels};
 }
 
 struct topt_time topt_hw_compute(const struct topt_hw *hw, enum topt_dtype t,

@@ -129,45 +129,16 @@ static int read_row(const json_t *doc, size_t i, const char *const types[],
     return 0;
 }
 
-/* The rows of a shipped profile. New reference, NULL with an error. */
-static json_t *rows_of(const char *profile, struct topt_error *err)
-{
-    size_t len;
-    const char *text = topt_hw_shipped_text(profile, &len);
-    json_t *doc = text ? topt_json_parse(text, len, profile, err) : NULL;
-    json_t *rows =
-        json_incref(json_object_get(json_object_get(doc, "device"), "attention"));
-    json_decref(doc);
-    if (json_is_array(rows))
-        return rows;
-    json_decref(rows);
-    topt_fail(err, TOPT_ERR_INVAL,
-              "device.attention: '%.60s' is no shipped profile that has rows of its own",
-              profile);
-    return NULL;
-}
-
 int topt_attention_rates_read(const json_t *device, const char *const types[],
                               struct topt_attention_rates **ret, struct topt_error *err)
 {
-    json_t *doc = json_incref(json_object_get(device, "attention"));
-    int rc = 0;
+    json_t *doc = topt_hw_rows(device, "attention", MOST_ROWS, err);
     *ret = NULL;
-    if (json_is_string(doc)) {
-        json_t *rows = rows_of(json_string_value(doc), err);
-        json_decref(doc);
-        if (!(doc = rows))
-            return -1;
-    }
+    if (!doc)
+        return -1;
     size_t n = json_array_size(doc);
-    if (doc && (!json_is_array(doc) || n > MOST_ROWS))
-        rc = topt_fail(err, TOPT_ERR_INVAL,
-                       "device.attention must be at most 256 rows, or the name of a "
-                       "shipped profile that has them");
-    struct topt_attention_rates *all =
-        rc ? NULL : calloc(1, sizeof *all + n * sizeof *all->row);
-    if (!rc && !all)
-        rc = topt_nomem(err, "the profile");
+    struct topt_attention_rates *all = calloc(1, sizeof *all + n * sizeof *all->row);
+    int rc = all ? 0 : topt_nomem(err, "the profile");
     for (size_t i = 0; i < n && !rc; i++) {
         rc = read_row(json_array_get(doc, i), i, types, &all->row[i], err);
         all->n++;

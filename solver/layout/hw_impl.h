@@ -19,6 +19,12 @@ void topt_hw_refuse_name(const char *name, enum topt_err code, struct topt_error
  * one, in place.  INVAL where there is no such profile. */
 int topt_hw_expand(json_t **doc, struct topt_error *err) TOPT_MUST_CHECK;
 
+/* hw_inherit.c: the rows of a table of a profile's device, of which the profile may also name a
+ * shipped one that has them.  New reference to an array, empty where there are none; NULL with an
+ * error where 'table' is something else or has more than 'most'. */
+json_t *topt_hw_rows(const json_t *device, const char *table, int most,
+                     struct topt_error *err);
+
 /* hw_inherit.c: remove the curves of groups with more nodes, or devices of a node, than 'doc'
  * says there are. */
 void topt_hw_drop_larger(json_t *base, const json_t *doc);
@@ -46,6 +52,9 @@ struct topt_hw *topt_hw_scaled(const struct topt_hw *hw, const char *figure,
  * inside the nodes comes from a curve.  Returns 'buf'. */
 const char *topt_hw_basis(const struct topt_hw *hw, enum topt_collective c,
                           struct topt_group g, char *buf, size_t size);
+
+/* The share of the peak that large products of the type reach by device.products; 0: it has no row. */
+double topt_hw_product_share(const struct topt_hw *hw, enum topt_dtype t);
 
 /* hw_check.c: sentences about what can't well be so, and about what was not measured.
  * New references to arrays of strings, empty where there is nothing to say. */

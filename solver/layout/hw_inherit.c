@@ -176,3 +176,38 @@ int topt_hw_expand(json_t **doc, struct topt_error *err)
     *doc = base;
     return 0;
 }
+
+/* The rows of a shipped profile. New reference, NULL with an error. */
+static json_t *shipped_rows(const char *profile, const char *table,
+                            struct topt_error *err)
+{
+    size_t len;
+    const char *text = topt_hw_shipped_text(profile, &len);
+    json_t *doc = text ? topt_json_parse(text, len, profile, err) : NULL;
+    json_t *rows = json_incref(json_object_get(json_object_get(doc, "device"), table));
+    json_decref(doc);
+    if (json_is_array(rows))
+        return rows;
+    json_decref(rows);
+    topt_fail(err, TOPT_ERR_INVAL,
+              "device.%s: '%.60s' is no shipped profile that has rows of its own", table,
+              profile);
+    return NULL;
+}
+
+json_t *topt_hw_rows(const json_t *device, const char *table, int most,
+                     struct topt_error *err)
+{
+    json_t *rows = json_object_get(device, table);
+    if (!rows)
+        return json_array();
+    if (json_is_string(rows))
+        return shipped_rows(json_string_value(rows), table, err);
+    if (json_is_array(rows) && json_array_size(rows) <= (size_t)most)
+        return json_incref(rows);
+    topt_fail(err, TOPT_ERR_INVAL,
+              "device.%s must be at most %d rows, or the name of a shipped profile that "
+              "has them",
+              table, most);
+    return NULL;
+}

@@ -144,6 +144,12 @@ struct topt_time topt_hw_attention(const struct topt_hw *hw, enum topt_dtype t,
                                    const struct topt_attention_run *run, int64_t flops,
                                    int64_t bytes, int devices);
 
+/* The same of matrix products with 'outputs' results together, by the profile's row for the type
+ * (hw_products.c); where it has none, as of any kernel of TOPT_WORK_MATMUL. */
+struct topt_time topt_hw_product(const struct topt_hw *hw, enum topt_dtype t,
+                                 int64_t flops, int64_t outputs, int64_t bytes,
+                                 int devices);
+
 /* Nanoseconds of one collective; 0 for groups of one.  Rounded once. */
 int64_t topt_hw_collective_ns(const struct topt_hw *hw, enum topt_collective c,
                               struct topt_group g, int64_t bytes);

@@ -181,7 +181,7 @@ static void cut_layers(struct stages *x)
 /* The time of some parts of a step (bits) of the pieces between two layers, in one micro-batch. */
 static int part_ns(struct stages *x, int first, int last, int parts, int64_t *ret)
 {
-    int64_t sum = 0, aside = 0;
+    int64_t sum = 0, aside = 0, host = 0, late;
     int n = 0;
     for (int p = from(x, first); p < from(x, last); p++, n++) {
         x->time[n] = x->t->spent[p];
@@ -196,15 +196,17 @@ static int part_ns(struct stages *x, int first, int last, int parts, int64_t *re
             t->waited_ns /= rounds;
             t->gather_ns /= rounds;
             t->reduce_ns /= rounds;
+            t->host_ns /= rounds;
+            host += t->host_ns;
             sum += t->compute_ns + t->waited_ns;
             aside += t->gather_ns + t->reduce_ns;
         }
     }
     *ret = sum;
-    if (!aside) /* one task after the other */
+    if (!aside && 2 * host < sum) /* one task after the other, and the host far ahead */
         return 0;
     struct topt_training_step step = {x->time, NULL, n, 1};
-    return topt_step_run(&x->t->schedule, &step, ret, NULL, x->err);
+    return topt_step_run(&x->t->schedule, &step, ret, &late, NULL, x->err);
 }
 
 enum {
@@ -217,7 +219,7 @@ enum {
  * the chunk's own step holds.  Parameters that are whole from forward to backward stay so. */
 static int find_bytes(struct stages *x, int first, int last, struct topt_chunk *c)
 {
-    int64_t held[TOPT_HELD_COUNT], grown = 0, most = 0, ns;
+    int64_t held[TOPT_HELD_COUNT], grown = 0, most = 0, ns, late;
     int n = 0;
     for (int p = from(x, first); p < from(x, last); p++, n++) {
         struct topt_piece_bytes *b = &x->bytes[n];
@@ -228,7 +230,7 @@ static int find_bytes(struct stages *x, int first, int last, struct topt_chunk *
         most = topt_max(most, grown + b->work[0] + b->waiting[0]);
     }
     struct topt_training_step step = {x->time, x->bytes, n, 1};
-    if (topt_step_run(&x->t->schedule, &step, &ns, held, x->err))
+    if (topt_step_run(&x->t->schedule, &step, &ns, &late, held, x->err))
         return -1;
     c->kept = grown;
     c->during[0][TOPT_HELD_WORK] = topt_max(most - grown, (int64_t)0);

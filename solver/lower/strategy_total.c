@@ -378,7 +378,8 @@ static int schedule(struct topt_totals *t, int64_t *ret_ns, struct topt_error *e
     if (t->last_ns < 0 || memcmp(t->last, t->spent, n * sizeof *t->spent) ||
         (t->bytes && memcmp(t->last_bytes, t->bytes, n * sizeof *t->bytes))) {
         t->last_ns = -1;
-        if (topt_step_run(&t->schedule, &step, ret_ns, t->last_held, err))
+        if (topt_step_run(&t->schedule, &step, ret_ns, &t->last_late_ns, t->last_held,
+                          err))
             return -1;
         memcpy(t->last, t->spent, n * sizeof *t->spent);
         if (t->bytes)
@@ -419,6 +420,8 @@ static int add_exposed(struct total *s)
         return topt_fail(s->err, TOPT_ERR_LIMIT, "the time of a step overflows");
     if (schedule(s->t, &ns, s->err))
         return -1;
+    sum->compute_ns += s->t->last_late_ns;
+    sum->basis_ns[TOPT_BASIS_ANALYTIC] += s->t->last_late_ns;
     left = ns - sum->compute_ns - sum->network_ns;
     sum->network_ns += left;
     for (int b = 0; b < TOPT_BASIS_COUNT; b++) {

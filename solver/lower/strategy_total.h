@@ -48,7 +48,7 @@ struct topt_totals {
      * take. */
     int *unit, *piece, npieces;
     struct topt_piece_time *spent, *last; /* of the last strategy, which took last_ns */
-    int64_t last_ns;
+    int64_t last_ns, last_late_ns; /* ... of which the device waited for the host */
     /* Where memory is the schedule's (topt_settings_scheduled), else NULL: bytes of pieces, and of
      * operators; the last operator that takes each tensor that waits, -1 of others. */
     struct topt_piece_bytes *bytes, *last_bytes;

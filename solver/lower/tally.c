@@ -155,9 +155,10 @@ static enum topt_eager_how eager(const struct topt_tally *t, int op,
     const struct topt_op *o = &t->k->model->op[op];
     int parts = t->k->settings->eager;
     int part = o->spec->loss ? TOPT_EAGER_LOSS : TOPT_EAGER_OPERATORS;
-    return parts & part && o->spec->eager
-               ? o->spec->eager(o, t->len, (parts & TOPT_EAGER_SCORES) != 0, ret)
-               : TOPT_EAGER_ALIKE;
+    int writes = (parts & TOPT_EAGER_SCORES ? TOPT_EAGER_WRITES_SCORES : 0) |
+                 (parts & TOPT_EAGER_NORMS ? TOPT_EAGER_WRITES_NORMS : 0);
+    return parts & part && o->spec->eager ? o->spec->eager(o, t->len, writes, ret)
+                                          : TOPT_EAGER_ALIKE;
 }
 
 static int64_t number_bytes(const struct topt_tally *t, struct topt_numbers n)
@@ -182,8 +183,9 @@ static struct topt_time eager_pass(const struct topt_tally *t, const struct topt
 {
     struct topt_time time = elementwise(t, number_bytes(t, e->moved[backward]));
     if (e->flops[backward])
-        time.ns += topt_hw_compute_ns(t->k->hw, t->k->settings->dtype, TOPT_WORK_MATMUL,
-                                      e->flops[backward], 0, t->k->mesh->devices);
+        time.ns += topt_hw_product(t->k->hw, t->k->settings->dtype, e->flops[backward],
+                                   e->outputs[backward], 0, t->k->mesh->devices)
+                       .ns;
     return time;
 }
 
@@ -193,6 +195,10 @@ struct topt_time topt_kernel_time(const struct topt_costing *k, const struct top
 {
     int64_t flops = o->spec->flops(o, kernel, len);
     int backward = kernel == TOPT_K_ATTENTION_BWD;
+    if (topt_kernel_work(kernel) == TOPT_WORK_MATMUL)
+        return topt_hw_product(k->hw, k->settings->dtype, flops,
+                               topt_written_numbers(o, kernel, len), bytes,
+                               k->mesh->devices);
     if (kernel != TOPT_K_ATTENTION_FWD && !backward)
         return topt_hw_compute(k->hw, k->settings->dtype, topt_kernel_work(kernel), flops,
                                bytes, k->mesh->devices);
@@ -222,10 +228,13 @@ static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
     struct topt_time time = {0, TOPT_BASIS_ANALYTIC};
     enum topt_eager_how how =
         i->kernel == TOPT_K_LOAD ? TOPT_EAGER_ALIKE : eager(t, i->op, &e);
+    t->kernels = how != TOPT_EAGER_INSTEAD && i->kernel != TOPT_K_LOAD;
     if (how != TOPT_EAGER_INSTEAD)
         time = own_kernel(t, i);
-    if (how != TOPT_EAGER_ALIKE && !t->told)
+    if (how != TOPT_EAGER_ALIKE && !t->told) {
         time.ns += eager_pass(t, &e, i->backward).ns;
+        t->kernels += e.kernels[i->backward];
+    }
     t->told |= how != TOPT_EAGER_ALIKE;
     return time;
 }
@@ -275,6 +284,7 @@ struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr 
 {
     struct topt_seen seen = {t->k, t->named, t->len};
     *ret_network = 1;
+    t->kernels = 0;
     switch (i->kind) {
     case TOPT_I_MOVE:
         return move(t, i);
@@ -322,6 +332,11 @@ uint8_t topt_group_links(const struct topt_mesh *mesh, uint32_t axes)
     return (uint8_t)(within << TOPT_LINK_NODE | between << TOPT_LINK_NETWORK);
 }
 
+int64_t topt_tally_host_ns(const struct topt_tally *t)
+{
+    return t->kernels * t->times * t->k->settings->host_ns;
+}
+
 /* Add the time as often as the instruction happens. */
 static int spend(struct topt_tally *t, struct topt_time time, int network, uint32_t axes,
                  struct topt_error *err)
@@ -339,6 +354,7 @@ static int spend(struct topt_tally *t, struct topt_time time, int network, uint3
                         : 0;
     if (!network) {
         spent->compute_ns += ns;
+        spent->host_ns += topt_tally_host_ns(t) * t->rounds;
     } else if (!runs_async(t)) {
         spent->waited_ns += ns;
         spent->waited_links |= links;

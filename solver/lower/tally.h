@@ -53,7 +53,8 @@ struct topt_tally {
     enum topt_async async; /* what moves now */
     /* Communication that computation may hide, by part of the step and by what its time rests on. */
     int64_t async_ns[TOPT_DURING_COUNT][TOPT_BASIS_COUNT];
-    int told; /* a framework's kernels of this pass are priced already */
+    int told;    /* a framework's kernels of this pass are priced already */
+    int kernels; /* that the host starts for the instruction priced last */
     int64_t live;
     int64_t output_bytes; /* of an operator that is not fused; made inside too */
     int muted;            /* buffers made now are counted elsewhere */
@@ -70,6 +71,10 @@ void topt_tally_init(struct topt_tally *t, const struct topt_costing *k);
 /* An instruction's time each time it happens, and whether it is the network's. */
 struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr *i,
                                   int *ret_network);
+
+/* In which the host starts the kernels of the instruction that was priced last, as often as it happens in a
+ * micro-batch. */
+int64_t topt_tally_host_ns(const struct topt_tally *t);
 struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_error *err);
 /* Count the bytes that a framework's kernels keep and hold at once beside ours: 'cls' is
  * where they keep. */

@@ -84,7 +84,9 @@ enum topt_eager_part {
     TOPT_EAGER_SCORES =
         2, /* ... and made of products that write scores, as before 2022 */
     TOPT_EAGER_LOSS = 4,
-    TOPT_EAGER_OPTIMIZER = 8
+    TOPT_EAGER_OPTIMIZER = 8,
+    TOPT_EAGER_NORMS =
+        16 /* of operators: RMS norm is written out, not PyTorch's one kernel */
 };
 
 /* The buffers that the executing system holds beside the program's own where parameters are
@@ -136,6 +138,9 @@ struct topt_settings {
     int64_t stages, stage_chunks;
     enum topt_order_row order;
     int even_stages; /* each chunk has as many layers as the others */
+    /* Under by_schedule: the time in which the host starts one kernel, beside the device's work; 0: it is
+     * never late. */
+    int64_t host_ns;
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
@@ -377,6 +382,7 @@ struct topt_bucket {
 struct topt_instr_time {
     int64_t ns;
     int64_t times;          /* rounds of a loop that 'ns' is of */
+    int64_t host_ns;        /* in which the host starts its kernels */
     uint8_t network, async; /* the network takes it; enum topt_async */
 };
 

@@ -325,11 +325,16 @@ enum topt_eager_how {
 };
 struct topt_eager {
     int64_t flops[2];             /* of matrix products: forward, backward */
+    int64_t outputs[2];           /* ... their results */
+    int kernels[2];               /* that the host starts: forward, backward */
     struct topt_numbers moved[2]; /* read or written: forward, backward */
     struct topt_numbers kept;     /* for backward, beside what the row says */
     struct topt_numbers work
         [2]; /* alive besides while it runs: forward, backward; a loss: with its input */
 };
+
+/* What frameworks run in different ways; bits. */
+enum { TOPT_EAGER_WRITES_SCORES = 1, TOPT_EAGER_WRITES_NORMS = 2 };
 
 struct topt_op_spec {
     const char
@@ -356,9 +361,9 @@ struct topt_op_spec {
     /* Floating-point operations of one kernel on a local box ('len' by operator
      * dimension, in counts); of one round of a loop. */
     int64_t (*flops)(const struct topt_op *op, enum topt_kernel k, const int64_t *len);
-    /* May be NULL: ALIKE.  What PyTorch's own kernels do for a local box; with 'scores'
-     * attention is made of matrix products that write their scores. */
-    enum topt_eager_how (*eager)(const struct topt_op *op, const int64_t *len, int scores,
+    /* May be NULL: ALIKE.  What PyTorch's own kernels do for a local box; 'writes': attention is made of
+     * matrix products that write their scores, RMS norm of elementwise kernels. */
+    enum topt_eager_how (*eager)(const struct topt_op *op, const int64_t *len, int writes,
                                  struct topt_eager *ret);
     /* Rows with windows: counts [off, off + len) of an output dimension 'd' of the
      * operator read these of the windowed operand; may reach outside, which the caller
@@ -620,6 +625,10 @@ double topt_rope_step(const struct topt_attrs *a, int64_t width, int64_t pair);
 int64_t topt_expert_slots(const struct topt_attrs *a, int64_t seq, int64_t experts);
 /* Keys that a query of an attention may see: all, or as many as its window or chunk holds. */
 int64_t topt_attention_keys(const struct topt_op *op);
+
+/* Numbers that one of the operator's kernels writes for a local box; 0: it has no such kernel. */
+int64_t topt_written_numbers(const struct topt_op *op, enum topt_kernel k,
+                             const int64_t *len);
 
 /* The pixels, along rows or columns, that one of a "resize" is made of: low (1 - share) +
  * high share. */

@@ -3,11 +3,13 @@
  * Computing, and the communication that it waits for, is a chain.  A micro-batch visits each
  * unit twice, forward and backward, but the last one once, where the passes meet.
  *
+ *     host        | 1 | 2 | 3 | 2 | 1 |
  *     computing   | unit 1 | unit 2 | unit 3, both passes | unit 2 | unit 1 |
  *     moving      | gather 2 | gather 3 |        | gather 2 | reduce 3 | ...
  *
  * Micro-batches are the periods that are folded. */
 #include "topt_step.h"
+#include "topt_minmax.h"
 #include "topt_order.h"
 
 #include <stdlib.h>
@@ -33,6 +35,9 @@ struct step {
     int last;  /* the last piece whose parameters are gathered; -1: none are */
     int again; /* the first task of the layer that is recomputed */
     int64_t reducing_bytes; /* of the unit before: the copy that is reduced */
+    /* When the host has started the kernels so far, and when the device would end them without
+     * asynchronous communication; how long it has waited for the host, and in the last micro-batch. */
+    int64_t host, device, late, late_again;
     struct topt_error *err;
 };
 
@@ -45,6 +50,7 @@ void topt_piece_time_add(struct topt_piece_time *sum, const struct topt_piece_ti
         a->waited_ns += b->waited_ns;
         a->gather_ns += b->gather_ns;
         a->reduce_ns += b->reduce_ns;
+        a->host_ns += b->host_ns;
         a->waited_links |= b->waited_links;
         a->gather_links |= b->gather_links;
         a->reduce_links |= b->reduce_links;
@@ -197,13 +203,23 @@ static int gather(struct step *x, int from, int to, enum topt_during part)
     return 0;
 }
 
+/* A piece computes, in one of so many rounds, once the host has started the kernels before it. */
+static int compute(struct step *x, const struct topt_part_time *t, int64_t rounds)
+{
+    int64_t late = topt_max(0, x->host - x->device), ns = t->compute_ns / rounds;
+    x->late += late;
+    x->host += t->host_ns / rounds;
+    x->device += late + ns + t->waited_ns / rounds;
+    return follow(x, late, 1 << TOPT_LINK_HOST) || follow(x, ns, 0) ? -1 : 0;
+}
+
 /* Forward, what a piece reads is moved before it computes. */
 static int go_forward(struct step *x, int p)
 {
     const struct topt_part_time *t = &x->piece[p].at[TOPT_DURING_FORWARD];
     int64_t rounds = x->micro_batches;
     if (wait_for(x, x->there[p]) || follow(x, t->waited_ns / rounds, t->waited_links) ||
-        follow(x, t->compute_ns / rounds, 0))
+        compute(x, t, rounds))
         return -1;
     x->forward[p] = x->chain;
     return x->bytes ? hold_work(x, p, 0, x->chain) : 0;
@@ -214,7 +230,7 @@ static int go_backward(struct step *x, int p)
 {
     const struct topt_part_time *t = &x->piece[p].at[TOPT_DURING_BACKWARD];
     int64_t rounds = x->micro_batches;
-    if (wait_for(x, x->there[p]) || follow(x, t->compute_ns / rounds, 0))
+    if (wait_for(x, x->there[p]) || compute(x, t, rounds))
         return -1;
     x->backward[p] = x->chain;
     if (x->bytes && hold_backward(x, p))
@@ -285,11 +301,13 @@ static int add_micro(void *of, struct topt_schedule *s, int64_t k, struct topt_e
     x->bytes = k == 0 ? x->held : NULL; /* each micro-batch holds the same */
     x->ahead = -1;
     x->reducing_bytes = 0;
+    x->late_again = -x->late;
     for (int64_t i = 2 * k; i < 2 * k + 2; i++)
         if (topt_order_turn(&topt_orders[TOPT_ORDER_1F1B], &alone, 0, i).backward
                 ? all_backward(x)
                 : all_forward(x))
             return -1;
+    x->late_again += x->late;
     return 0;
 }
 
@@ -301,11 +319,12 @@ static int begin(void *of, struct topt_schedule *s, struct topt_error *err)
     (void)s;
     (void)err;
     x->nawaited = 0;
+    x->host = x->device = x->late = 0;
     x->chain = x->begun = x->opened = x->reducing[0] = x->reducing[1] = -1;
     for (int u = 0; u < x->n; u++)
         x->there[u] = x->forward[u] = x->backward[u] = x->reduced[u] = -1;
     for (int u = 0; u < x->n; u++)
-        if (follow(x, x->piece[u].at[TOPT_DURING_BEGIN].compute_ns, 0))
+        if (compute(x, &x->piece[u].at[TOPT_DURING_BEGIN], 1))
             return -1;
     return 0;
 }
@@ -324,7 +343,7 @@ static int end(void *of, struct topt_schedule *s, struct topt_error *err)
     for (int u = 0; u < x->n; u++) {
         const struct topt_part_time *t = &x->piece[u].at[TOPT_DURING_END];
         if (wait_for(x, x->reduced[u]) || follow(x, t->waited_ns, t->waited_links) ||
-            follow(x, t->compute_ns, 0))
+            compute(x, t, 1))
             return -1;
     }
     return 0;
@@ -340,8 +359,8 @@ static int last_gathered(const struct topt_training_step *step)
 }
 
 int topt_step_run(struct topt_schedule *s, const struct topt_training_step *step,
-                  int64_t *ret_ns, int64_t ret_bytes[TOPT_HELD_COUNT],
-                  struct topt_error *err)
+                  int64_t *ret_ns, int64_t *ret_late_ns,
+                  int64_t ret_bytes[TOPT_HELD_COUNT], struct topt_error *err)
 {
     struct topt_folded folded;
     size_t n = (size_t)step->n;
@@ -362,6 +381,8 @@ int topt_step_run(struct topt_schedule *s, const struct topt_training_step *step
     struct topt_periodic micros = {&x, step->micro_batches, begin, add_micro, end, 0};
     int rc = topt_schedule_fold(s, &micros, MAX_TASKS, &folded, err);
     *ret_ns = s->time_ns;
+    *ret_late_ns =
+        rc ? 0 : x.late + (step->micro_batches - folded.laid_out) * x.late_again;
     free(room);
     if (rc || !step->bytes)
         return rc;

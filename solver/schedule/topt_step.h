@@ -24,6 +24,7 @@ struct topt_part_time {
     int64_t waited_ns; /* communication that computing waits for */
     int64_t gather_ns; /* asynchronous: its parameters come, before it computes */
     int64_t reduce_ns; /* asynchronous: its gradients go, after it has computed */
+    int64_t host_ns;   /* in which the host starts its kernels, beside the device */
     uint8_t waited_links, gather_links, reduce_links;
 };
 struct topt_piece_time {
@@ -68,8 +69,12 @@ struct topt_training_step {
     int64_t micro_batches;
 };
 
-/* The time of a step by a schedule of one owner, which this fills anew, and its bytes when they are
- * most, by component (untouched without bytes).
+/* The time of a step by a schedule of one owner, which this fills anew, of which the device waited
+ * '*ret_late_ns' for the host, and its bytes when they are most, by component (untouched without bytes).
+ *
+ * The host starts the kernels of one piece after those of another and never waits for the device, which
+ * begins a piece no earlier than when all kernels of the pieces before have been started.  So the step
+ * takes the larger of both, by runs of kernels: where the device is behind, it never waits.
  *
  * A unit's parameters are gathered while the one before it is at work (FSDP's prefetch: Zhao et
  * al. 2023); backward waits for the reductions of two units before, whose gradients it overwrites.
@@ -79,7 +84,8 @@ struct topt_training_step {
  * next layer's backward; parameters outside of layers stay gathered, and their gradients are
  * reduced after all others. */
 int topt_step_run(struct topt_schedule *s, const struct topt_training_step *step,
-                  int64_t *ret_ns, int64_t ret_bytes[TOPT_HELD_COUNT],
+                  int64_t *ret_ns, int64_t *ret_late_ns,
+                  int64_t ret_bytes[TOPT_HELD_COUNT],
                   struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

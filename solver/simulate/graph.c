@@ -30,6 +30,9 @@ struct maker {
     int opened;  /* gathers of the unit at work wait for this; -1: for nothing */
     int *packed; /* by instruction after the micro-batches: its bucket's task, -1: none */
     int before;  /* the chain when the last micro-batch began */
+    /* When the host has started the kernels so far, and when the device would end them without
+     * asynchronous communication. */
+    int64_t host, device;
     enum topt_part part;
     int micro;
     struct topt_error *err;
@@ -53,6 +56,8 @@ static int add_task(struct maker *w, int instr)
     if (t->network && t->ns)
         x.links = topt_group_links(w->k->mesh, w->p->instr[instr].axes);
     x.async = x.links && topt_overlap_has(w->o->overlap, (enum topt_async)t->async);
+    w->device += x.async ? 0 : t->ns;
+    w->host += t->host_ns;
     return add(w, &x, instr);
 }
 
@@ -101,6 +106,18 @@ static int is_async(const struct maker *w, int buffer)
     return buffer >= 0 && w->last[buffer] >= 0 && w->s->task[w->last[buffer]].async;
 }
 
+/* The device waits on the chain until the host has started the kernels before the instruction's. */
+static int wait_for_host(struct maker *w, int at)
+{
+    struct topt_task x = {.ns = w->host - w->device, .links = 1 << TOPT_LINK_HOST};
+    if (w->p->time[at].network || !w->p->time[at].ns || x.ns <= 0)
+        return 0;
+    int before = w->chain;
+    w->chain = add(w, &x, at);
+    w->device = w->host;
+    return w->chain < 0 ? -1 : add_edge(w, before, w->chain);
+}
+
 /* A task of the chain, unless the system has it beside. */
 static int add_instr(struct maker *w, int at)
 {
@@ -112,7 +129,10 @@ static int add_instr(struct maker *w, int at)
     if (i->kind == TOPT_I_FREE)
         return 0;
     enter(w, i->op);
-    int beside = i->kind == TOPT_I_ADD && is_async(w, i->a), n = add_task(w, at);
+    int beside = i->kind == TOPT_I_ADD && is_async(w, i->a);
+    if (!beside && wait_for_host(w, at))
+        return -1;
+    int n = add_task(w, at);
     if (n < 0)
         return -1;
     const struct topt_instr_time *t = &w->p->time[at];
@@ -272,6 +292,7 @@ static int begin(void *of, struct topt_schedule *s, struct topt_error *err)
     memset(w->packed, 0xff, (size_t)(w->p->ninstr - w->p->micro_end) * sizeof *w->packed);
     w->chain = w->begun = w->opened = -1;
     w->micro = 0;
+    w->host = w->device = 0;
     return add_range(w, TOPT_PART_BEGIN, w->p->init_end, w->p->micro_begin);
 }
 

@@ -403,7 +403,7 @@ static int64_t step_of(int64_t micros, int split, int64_t gather, int64_t reduce
 {
     struct topt_piece_time p[2 * UNITS];
     struct topt_schedule s;
-    int64_t ns = -1;
+    int64_t ns = -1, late;
     int n = split ? 2 * UNITS : UNITS, of = split ? 2 : 1;
     memset(p, 0, sizeof p);
     for (int i = 0; i < n; i++) {
@@ -422,10 +422,49 @@ static int64_t step_of(int64_t micros, int split, int64_t gather, int64_t reduce
     }
     topt_schedule_init(&s, 1, 0);
     struct topt_training_step step = {p, NULL, n, micros};
-    if (topt_step_run(&s, &step, &ns, NULL, NULL))
+    if (topt_step_run(&s, &step, &ns, &late, NULL, NULL))
         ns = -1;
     topt_schedule_fini(&s);
     return ns;
+}
+
+/* The same step without moves, whose kernels the host starts in 'host' ns a unit and pass. */
+static int64_t hosted(int64_t micros, int64_t host, int64_t *ret_late)
+{
+    struct topt_piece_time p[UNITS];
+    struct topt_schedule s;
+    int64_t ns = -1;
+    memset(p, 0, sizeof p);
+    for (int i = 0; i < UNITS; i++) {
+        p[i].unit = i;
+        p[i].at[TOPT_DURING_FORWARD] =
+            (struct topt_part_time){.compute_ns = micros * 10, .host_ns = micros * host};
+        p[i].at[TOPT_DURING_BACKWARD] =
+            (struct topt_part_time){.compute_ns = micros * 20, .host_ns = micros * host};
+        p[i].at[TOPT_DURING_END].compute_ns = 1;
+    }
+    topt_schedule_init(&s, 1, 0);
+    struct topt_training_step step = {p, NULL, UNITS, micros};
+    if (topt_step_run(&s, &step, &ns, ret_late, NULL, NULL))
+        ns = -1;
+    topt_schedule_fini(&s);
+    return ns;
+}
+
+static void test_host(void)
+{
+    int64_t late;
+    is_int(hosted(1, 10, &late), 93, "a host that is in time costs nothing");
+    is_int(late, 0, "... and nothing waits for it");
+    is_int(hosted(1, 15, &late), 108,
+           "forward waits for a slower one, backward catches up");
+    is_int(late, 15, "... by 5 before each of three passes");
+    is_int(hosted(1, 100, &late), 603, "a slow host is the step, and then the update");
+    is_int(hosted(40, 100, &late), 40 * 600 + 3, "in each micro-batch");
+    is_int(late, 40 * 600 + 3 - 40 * 90 - 3,
+           "the device waits for what it does not compute");
+    is_int(hosted(40, 15, &late), 40 * 90 + 3 + 15,
+           "a host that is late in forward alone is late once: it runs ahead");
 }
 
 static void test_steps(void)
@@ -492,7 +531,7 @@ static int64_t held_by(int n, int64_t micros, const struct topt_piece_bytes *lay
     struct topt_piece_time time[PIECES];
     struct topt_piece_bytes bytes[PIECES];
     struct topt_schedule s;
-    int64_t ns, sum = 0;
+    int64_t ns, late, sum = 0;
     memset(time, 0, sizeof time);
     memset(bytes, 0, sizeof bytes);
     for (int i = 0; i <= n; i++) {
@@ -505,7 +544,7 @@ static int64_t held_by(int n, int64_t micros, const struct topt_piece_bytes *lay
     }
     struct topt_training_step step = {time, bytes, n + 1, micros};
     topt_schedule_init(&s, 1, 0);
-    int rc = topt_step_run(&s, &step, &ns, ret, NULL);
+    int rc = topt_step_run(&s, &step, &ns, &late, ret, NULL);
     topt_schedule_fini(&s);
     for (int c = 0; c < TOPT_HELD_COUNT; c++)
         sum += ret[c];
@@ -578,6 +617,7 @@ int main(void)
     test_held();
     test_folds();
     test_drift();
+    test_host();
     test_steps();
     return done_testing();
 }

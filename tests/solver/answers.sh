@@ -47,6 +47,26 @@ check "images a second of a network of images: $(grep MFU out | tail -1)"
 ask && holds '.with | map(select(.ask == "--train lora")) | length == 1 and .[0].gpus < 2'
 check "that adapters would fit on fewer is said"
 
+# The kernels of a year's release: which attention an answer takes for granted, and what that costs.
+kernel() # OPTIONS...
+{
+    "$topt" plan "$model" --hw h100-80-dgx --batch 64 --seq 2048 --gpus 8 --json "$@" 2>err |
+        jq -r '([.assumed[] | select(.what == "attention") | .value] + ["said"])[0] + " " + (.plan.settings.eager // "none")'
+}
+kernels=$(kernel && kernel --software 2023 && kernel --software 2022 && kernel --framework megatron && kernel --framework torchtitan &&
+    kernel --framework torchtitan --software 2024 && kernel --software 2022 --attention flash-2)
+[ "$kernels" = "flash-2 operators,loss
+flash-1 operators,loss,optimizer
+written out operators,scores,loss,optimizer
+cudnn loss
+flash-2 operators-but-norms
+flash-2 operators,optimizer
+said operators,loss,optimizer" ]
+check "kernels follow from the framework and the year of its release: $(echo "$kernels" | paste -sd ' ')"
+"$topt" plan "$model" --hw h100-80-dgx --batch 64 --gpus 8 --software 98 >year 2>err
+[ $? != 0 ] && grep -q software err
+check "a year is one: $(cat err)"
+
 fewest=$(jq .gpus out) best=$(jq '[.alternatives[].gpus] | max' out)
 ask --min-efficiency 0.8 && holds ".gpus == $best and .gpus > $fewest"
 check "an efficiency asks for the most GPUs that keep it"

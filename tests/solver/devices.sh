@@ -65,7 +65,7 @@ fi
 "$topt" plan "$small" --hw v100-dgx1-2x8 --gpus 4 --precision bf16 >out 2>err
 [ $? -eq 2 ] && grep -q "'v100-dgx1-2x8' has no rate for bf16; use --precision fp16-mixed, f32 or f64" err
 check "$(cat err)"
-ratio 18 28 b200-hgx h100-80-dgx && ratio 20 32 h100-80-dgx a100-80-dgx && ratio 9 13 h100-80-dgx mi300x
+ratio 18 28 b200-hgx h100-80-dgx && ratio 20 32 h100-80-dgx a100-80-dgx && ratio 8 13 h100-80-dgx mi300x
 check "by plausible factors: B200 2.3 times an H100, that 2.6 times an A100, and as fast as an MI300X"
 "$topt" plan "$llama" --hw gb200-nvl72 --batch 64 --seq 4096 >out 2>err && grep -q "^knee.* 64 (1 node)" out
 check "64 GPUs of a rack of 72 are tried"

@@ -391,8 +391,9 @@ static void test_kept(void)
     struct topt_attrs act = {.activation = TOPT_ACT_SILU}, drop = {.rate = 0.5};
     struct topt_attrs heads = {.heads = 4, .head_dim = 2};
     int parts = TOPT_EAGER_OPERATORS, scores = parts | TOPT_EAGER_SCORES;
-    is_int(kept_more("norm", 1, &rms, parts), 4 * 2 * 16 * 4,
-           "RMS norm keeps its input in f32 too");
+    is_int(kept_more("norm", 1, &rms, parts | TOPT_EAGER_NORMS), 4 * 2 * 16 * 4,
+           "RMS norm written out keeps its input in f32 too");
+    is_int(kept_more("norm", 1, &rms, parts), 0, "... and in one kernel nothing more");
     is_int(kept_more("norm", 1, &layer, parts), 0, "layer norm keeps what ours does");
     is_int(kept_more("glu", 2, &act, parts), 4 * 2 * 16 * 4,
            "a gate's activation is kept");

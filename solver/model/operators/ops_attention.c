@@ -86,17 +86,23 @@ static int check_rope(const struct topt_attrs *a, struct topt_error *err)
 /* Scores as Korthikanti et al. (2022) count them: written by a product, read and
  * written by softmax and by dropout, read by the next product; kept are softmax's and
  * dropout's outputs and a byte each that says what was dropped. */
-static struct topt_eager eager_scores(int64_t pairs, int64_t key, int64_t value)
+static struct topt_eager eager_scores(int64_t heads, int64_t queries, int64_t keys,
+                                      int64_t key, int64_t value)
 {
+    int64_t pairs = heads * queries * keys;
     return (struct topt_eager){
         .flops = {2 * pairs * (key + value), 4 * pairs * (key + value)},
+        .outputs = {pairs + heads * queries * value,
+                    pairs + heads * (queries * key + keys * (key + value))},
         .moved = {{.real = 6 * pairs, .bytes = pairs},
                   {.real = 9 * pairs, .bytes = pairs}},
+        .kernels = {4, 8},
         .kept = {.real = 2 * pairs, .bytes = pairs},
         .work = {{.real = pairs}, {.real = 2 * pairs}}};
 }
 
 /* A rotation by products of complex numbers in f32: to f32, product, back. */
+enum { ROTATION_KERNELS = 3 };
 static struct topt_numbers eager_rotation(int64_t n)
 {
     return (struct topt_numbers){.real = 2 * n, .f32 = 4 * n};
@@ -291,18 +297,20 @@ static int64_t flops_attention(const struct topt_op *op, enum topt_kernel k,
 }
 
 static enum topt_eager_how eager_attention(const struct topt_op *op, const int64_t *len,
-                                           int scores, struct topt_eager *ret)
+                                           int writes, struct topt_eager *ret)
 {
     const struct topt_attrs *a = &op->attrs;
     int64_t group = a->heads / a->kv_heads, heads = len[B] * len[H] * group;
+    int scores = writes & TOPT_EAGER_WRITES_SCORES;
     *ret = (struct topt_eager){0};
     if (scores)
-        *ret = eager_scores(heads * len[S] * len[T], a->head_dim, value_dim(a));
+        *ret = eager_scores(heads, len[S], len[T], a->head_dim, value_dim(a));
     for (int i = 0; a->rope_theta > 0 && i < 2; i++) {
         struct topt_numbers r =
             eager_rotation(len[B] * len[S] * len[H] * (group + 1) * a->head_dim);
         ret->moved[i].real += r.real;
         ret->moved[i].f32 += r.f32;
+        ret->kernels[i] += 2 * ROTATION_KERNELS;
     }
     return scores ? TOPT_EAGER_INSTEAD : TOPT_EAGER_BESIDE;
 }
@@ -332,11 +340,12 @@ static int shape_rotary(struct topt_op *op, struct topt_error *err)
 }
 
 static enum topt_eager_how eager_rotary(const struct topt_op *op, const int64_t *len,
-                                        int scores, struct topt_eager *ret)
+                                        int writes, struct topt_eager *ret)
 {
     struct topt_numbers r = eager_rotation(topt_output_numbers(op, len));
-    (void)scores;
-    *ret = (struct topt_eager){.moved = {r, r}};
+    (void)writes;
+    *ret = (struct topt_eager){.moved = {r, r},
+                               .kernels = {ROTATION_KERNELS, ROTATION_KERNELS}};
     return TOPT_EAGER_INSTEAD;
 }
 

@@ -64,31 +64,34 @@ static int64_t flops_linear(const struct topt_op *op, enum topt_kernel k,
 
 /* An epilogue of the product before it, and a sum of the gradient. */
 static enum topt_eager_how eager_bias(const struct topt_op *op, const int64_t *len,
-                                      int scores, struct topt_eager *ret)
+                                      int writes, struct topt_eager *ret)
 {
-    (void)scores;
+    (void)writes;
     *ret = (struct topt_eager){.moved[1].real =
-                                   op->attrs.frozen ? 0 : topt_output_numbers(op, len)};
+                                   op->attrs.frozen ? 0 : topt_output_numbers(op, len),
+                               .kernels[1] = !op->attrs.frozen};
     return TOPT_EAGER_INSTEAD;
 }
 
 /* Both inputs have the output's gradient: nothing is copied. */
 static enum topt_eager_how eager_add(const struct topt_op *op, const int64_t *len,
-                                     int scores, struct topt_eager *ret)
+                                     int writes, struct topt_eager *ret)
 {
-    (void)scores;
-    *ret = (struct topt_eager){.moved[0].real = 3 * topt_output_numbers(op, len)};
+    (void)writes;
+    *ret = (struct topt_eager){.moved[0].real = 3 * topt_output_numbers(op, len),
+                               .kernels[0] = 1};
     return TOPT_EAGER_INSTEAD;
 }
 
 /* The activation of one half, and a product; each with its backward. */
 static enum topt_eager_how eager_glu(const struct topt_op *op, const int64_t *len,
-                                     int scores, struct topt_eager *ret)
+                                     int writes, struct topt_eager *ret)
 {
     int64_t n = topt_output_numbers(op, len);
-    (void)scores;
+    (void)writes;
     *ret =
         (struct topt_eager){.moved = {{.real = 2 * n + 3 * n}, {.real = 6 * n + 3 * n}},
+                            .kernels = {2, 3},
                             .kept.real = n,
                             .work[1].real = n};
     return TOPT_EAGER_INSTEAD;
@@ -120,24 +123,37 @@ static int shape_position(struct topt_op *op, struct topt_error *err)
 
 /* ---- norm -------------------------------------------------------------------------- */
 
-/* Layer norm is one kernel each way, and one for the parameters.  RMS norm is written
- * out: to f32, square, mean, product, back, product with the gain; its backward in the
- * same steps.  It keeps the input in f32 and what is normalised in the input's place.
- * A frozen gain has no gradient: no second kernel, or no product and its sum. */
+/* Layer norm is one kernel each way, and one for the parameters.  Forward reads its input twice; both
+ * directions together took 10 passes of a copy kernel in Liger-Kernel's tables of PyTorch's layer_norm
+ * on A100 and H100 (github.com/linkedin/Liger-Kernel, benchmark/data/all_benchmark_data.csv, 2024-09
+ * to 2025), forward 3 of them, as in NeuSight's on V100 and A100 (rows of 16 KiB and more).
+ *
+ * RMS norm written out: to f32, square, mean, product, back, product with the gain; its backward in
+ * the same steps, of which sums and broadcasts are slower than a copy: of a number in bf16 forward took as
+ * long as 50 bytes and backward as long as 140 in Liger-Kernel's table of the A100, where 36 and 74 are
+ * touched.  PyTorch's own rms_norm in one kernel took 3 passes forward and 13 backward on an H100 (the
+ * same tables, megatron_rms_norm, 2025), of which the gain's gradient is taken to be a third.  Written out it
+ * keeps the input in f32 and what is normalised in the input's place.  A frozen gain has no
+ * gradient: no second kernel, or no product and its sum. */
 static enum topt_eager_how eager_norm(const struct topt_op *op, const int64_t *len,
-                                      int scores, struct topt_eager *ret)
+                                      int writes, struct topt_eager *ret)
 {
     int64_t n = topt_output_numbers(op, len);
-    (void)scores;
-    if (op->attrs.rms)
+    if (op->attrs.rms && !(writes & TOPT_EAGER_WRITES_NORMS))
         *ret = (struct topt_eager){
-            .moved = {{.real = 4 * n, .f32 = 7 * n},
-                      {.real = (op->attrs.frozen ? 5 : 9) * n, .f32 = 14 * n}},
+            .moved = {{.real = 3 * n}, {.real = (op->attrs.frozen ? 9 : 13) * n}},
+            .kernels = {1, 2}};
+    else if (op->attrs.rms)
+        *ret = (struct topt_eager){
+            .moved = {{.real = 4 * n, .f32 = 11 * n},
+                      {.real = (op->attrs.frozen ? 5 : 9) * n, .f32 = 30 * n}},
+            .kernels = {7, 14},
             .kept.f32 = n,
             .work = {{.f32 = n}, {.real = n, .f32 = 3 * n}}};
     else
         *ret = (struct topt_eager){
-            .moved = {{.real = 2 * n}, {.real = (op->attrs.frozen ? 3 : 5) * n}}};
+            .moved = {{.real = 3 * n}, {.real = (op->attrs.frozen ? 5 : 7) * n}},
+            .kernels = {1, 2}};
     return TOPT_EAGER_INSTEAD;
 }
 
@@ -189,15 +205,18 @@ static int64_t flops_cross_entropy(const struct topt_op *op, enum topt_kernel k,
 /* Logits to f32, and their log-softmax, which is what backward reads: who trains lets
  * go of the outputs before.  Backward makes the gradient of the loss for each logit
  * and that of the log-softmax, both in f32; when it is rounded to the logits' own
- * type, two of the three are gone. */
+ * type, two of the three are gone.  The log-softmax reads its input three times; it and the loss took
+ * 4.3 passes of a copy kernel over f32 forward and 8.3 backward in Liger-Kernel's table of PyTorch's
+ * cross-entropy on an A100 (32768 to 131072 words, 2024-09-03). */
 static enum topt_eager_how eager_cross_entropy(const struct topt_op *op,
-                                               const int64_t *len, int scores,
+                                               const int64_t *len, int writes,
                                                struct topt_eager *ret)
 {
     int64_t n = len[0] * len[1] * len[2];
-    (void)op, (void)scores;
+    (void)op, (void)writes;
     *ret = (struct topt_eager){
-        .moved = {{.real = n, .f32 = 3 * n}, {.real = n, .f32 = 5 * n}},
+        .moved = {{.real = n, .f32 = 5 * n}, {.real = n, .f32 = 9 * n}},
+        .kernels = {3, 3},
         .work = {{.real = n, .f32 = 2 * n}, {.real = -n, .f32 = 3 * n}}};
     return TOPT_EAGER_INSTEAD;
 }

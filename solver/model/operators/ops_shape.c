@@ -146,12 +146,13 @@ static int shape_prepend(struct topt_op *op, struct topt_error *err)
 
 /* The output, and a byte a number that says what was dropped. */
 static enum topt_eager_how eager_dropout(const struct topt_op *op, const int64_t *len,
-                                         int scores, struct topt_eager *ret)
+                                         int writes, struct topt_eager *ret)
 {
     struct topt_numbers once = {.real = 2 * topt_output_numbers(op, len),
                                 .bytes = topt_output_numbers(op, len)};
-    (void)scores;
-    *ret = (struct topt_eager){.moved = {once, once}, .kept.bytes = once.bytes};
+    (void)writes;
+    *ret = (struct topt_eager){
+        .moved = {once, once}, .kernels = {1, 1}, .kept.bytes = once.bytes};
     return TOPT_EAGER_INSTEAD;
 }
 

@@ -290,6 +290,7 @@ static const struct setting setting[] = {
     {"schedule", WORD, AT(order), TOPT_ORDER_1F1B, .what = "schedule",
      .word = topt_order_name, .words = TOPT_ORDERS},
     {"even_stages", FLAG, AT(even_stages)},
+    {"host_ns", NUMBER, AT(host_ns), .most = 1000000000},
     {"eager", EAGER, AT(eager)}};
 
 enum { SETTINGS = sizeof setting / sizeof *setting };

@@ -10,6 +10,19 @@
  *               core/optimizer/distrib_optimizer.py.
  *   torchtitan  torchtitan/distributed, config/configs.py (FSDP2 throughout; heads that tensor
  *               parallelism has to divide).
+ * Kernels by year, of releases:
+ *   PyTorch     2.0 (2023-03) runs FlashAttention in scaled_dot_product_attention, 2.2 (2024-01)
+ *               FlashAttention-2; cuDNN's is not the default.  transformers, which DeepSpeed trains, calls it
+ *               from 4.36 (2023-12) on; its RMS norms are written out.  AdamW in one kernel is its default
+ *               with PyTorch 2.8 (2025-08), before it was a dozen over lists of tensors; DeepSpeed and
+ *               Megatron-LM have one of their own.
+ *   Megatron-LM core 0.7 (2024-06) has Transformer Engine's layers by default, whose attention is cuDNN's
+ *               on Hopper; before, scores go through its own fused softmax unless --use-flash-attn is said.
+ *   torchtitan  nn.RMSNorm, one kernel since PyTorch 2.8 (2025-08); AdamW in one kernel by default
+ *               since 2025.
+ * The host's time a kernel: 8 us of torch.add on 512 x 512 numbers in a row on an A100
+ * (github.com/flagos-ai/Torch-FL pull 27, 2026-07), about 7 us of elementwise operators on small tensors
+ * (github.com/flagos-ai/FlagGems issue 4812, 2026-07).  Backward, which C++ starts, is taken to be as slow.
  * The allocator's share: published peaks of reserved memory lie 5 to 20 %, 12 % on the
  * mean, above what tensors are predicted to take of what comes and goes (torchtitan's
  * four runs of Llama 3 8B in docs/VALIDATION.md), gaps included that are given back when
@@ -27,8 +40,10 @@ enum {
     GRADIENT = 1 << TOPT_ZERO_GRADIENT,
     PARAM = 1 << TOPT_ZERO_PARAM,
     ALL = NONE | STATE | GRADIENT | PARAM,
-    TABLES = 1 << TOPT_ZERO_SPARSE | 1 << TOPT_ZERO_OWNER
+    TABLES = 1 << TOPT_ZERO_SPARSE | 1 << TOPT_ZERO_OWNER,
+    UNFUSED = TOPT_EAGER_OPERATORS | TOPT_EAGER_NORMS
 };
+enum { HOST_NS = 8000 };
 
 static const struct topt_framework frameworks[] = {
     {.name = "pytorch",
@@ -49,10 +64,16 @@ static const struct topt_framework frameworks[] = {
      .gradient_f32 = 1,
      .shard_f32 = 1,
      .overlap = TOPT_OVERLAP_FSDP,
-     .eager = TOPT_EAGER_OPERATORS | TOPT_EAGER_LOSS,
      .gather = TOPT_GATHER_UNIT,
-     .attention = TOPT_ATTENTION_FLASH2,
-     .allocator_permille = 80},
+     .software = {{2025, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_LOSS},
+                  {2024, TOPT_ATTENTION_FLASH2,
+                   UNFUSED | TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER},
+                  {2023, TOPT_ATTENTION_FLASH1,
+                   UNFUSED | TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER},
+                  {0, TOPT_ATTENTION_FLASH1,
+                   UNFUSED | TOPT_EAGER_SCORES | TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER}},
+     .allocator_permille = 80,
+     .host_ns = HOST_NS},
     {.name = "deepspeed",
      .title = "DeepSpeed (ZeRO)",
      .source = "github.com/deepspeedai/DeepSpeed edaa722 (2026-08-22)",
@@ -67,12 +88,14 @@ static const struct topt_framework frameworks[] = {
      .even_stages = 1,
      .lacks = "expert parallelism and offloading to the host",
      .overlap = TOPT_OVERLAP_FSDP,
-     .eager = TOPT_EAGER_OPERATORS | TOPT_EAGER_LOSS,
      .gather = TOPT_GATHER_POOL,
-     .attention = TOPT_ATTENTION_FLASH2,
+     .software = {{2024, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_LOSS},
+                  {0, TOPT_ATTENTION_FLASH1,
+                   UNFUSED | TOPT_EAGER_SCORES | TOPT_EAGER_LOSS}},
      .pool_numbers = 1000000000,
      .bucket_numbers = 500000000,
-     .allocator_permille = 80},
+     .allocator_permille = 80,
+     .host_ns = HOST_NS},
     {.name = "megatron",
      .title = "Megatron-LM",
      .source = "github.com/NVIDIA/Megatron-LM d98e8a6 (2026-08-22)",
@@ -89,9 +112,11 @@ static const struct topt_framework frameworks[] = {
      .vocab_multiple = 128,
      .gradient_f32 = 1,
      .overlap = TOPT_OVERLAP_DDP,
-     .eager = TOPT_EAGER_LOSS,
-     .attention = TOPT_ATTENTION_CUDNN,
-     .allocator_permille = 80},
+     .software = {{2024, TOPT_ATTENTION_CUDNN, TOPT_EAGER_LOSS},
+                  {0, TOPT_ATTENTION_FLASH1,
+                   UNFUSED | TOPT_EAGER_SCORES | TOPT_EAGER_LOSS}},
+     .allocator_permille = 80,
+     .host_ns = HOST_NS},
     {.name = "torchtitan",
      .title = "torchtitan",
      .source = "github.com/pytorch/torchtitan b5bcd76 (2026-08-21)",
@@ -110,10 +135,11 @@ static const struct topt_framework frameworks[] = {
      .gradient_f32 = 1,
      .shard_f32 = 1,
      .overlap = TOPT_OVERLAP_FSDP,
-     .eager = TOPT_EAGER_OPERATORS,
      .gather = TOPT_GATHER_UNIT,
-     .attention = TOPT_ATTENTION_FLASH2,
-     .allocator_permille = 80},
+     .software = {{2025, TOPT_ATTENTION_FLASH2, TOPT_EAGER_OPERATORS},
+                  {0, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_OPTIMIZER}},
+     .allocator_permille = 80,
+     .host_ns = HOST_NS},
     {.name = "topt",
      .title = "topt run",
      .source = "this project",
@@ -121,7 +147,7 @@ static const struct topt_framework frameworks[] = {
      .level = {"data parallel", "ZeRO-1", "ZeRO-2", "FSDP (ZeRO-3)"},
      .tensor = TOPT_TENSOR_ANYWHERE,
      .tensor_most = TOPT_TENSOR_ANYWHERE,
-     .attention = TOPT_ATTENTION_FLASH2},
+     .software = {{0, TOPT_ATTENTION_FLASH2, 0}}},
 };
 enum { FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
 
@@ -135,6 +161,15 @@ static const struct topt_precision precisions[] = {
     {"f64", TOPT_F64, 0, "everything in f64"},
 };
 enum { PRECISIONS = sizeof precisions / sizeof *precisions };
+
+const struct topt_software *topt_framework_software(const struct topt_framework *f,
+                                                    int64_t year)
+{
+    const struct topt_software *age = f->software;
+    while (year && age->since > year)
+        age++;
+    return age;
+}
 
 const struct topt_framework *topt_framework_at(int i)
 {

@@ -23,14 +23,15 @@ static const struct bits {
                {"auto", TOPT_FACTORS_AUTO}};
 enum { FACTORS = sizeof factors / sizeof *factors, ALONE = 3 /* from here on */ };
 static const struct bits eager_parts[] = {
-    {"operators", TOPT_EAGER_OPERATORS},
-    {"scores", TOPT_EAGER_OPERATORS | TOPT_EAGER_SCORES},
+    {"operators", TOPT_EAGER_OPERATORS | TOPT_EAGER_NORMS},
+    {"scores", TOPT_EAGER_OPERATORS | TOPT_EAGER_NORMS | TOPT_EAGER_SCORES},
     {"loss", TOPT_EAGER_LOSS},
     {"optimizer", TOPT_EAGER_OPTIMIZER},
-    {"all",
-     TOPT_EAGER_OPERATORS | TOPT_EAGER_SCORES | TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER},
+    {"operators-but-norms", TOPT_EAGER_OPERATORS},
+    {"all", TOPT_EAGER_OPERATORS | TOPT_EAGER_NORMS | TOPT_EAGER_SCORES |
+                TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER},
     {"none", 0}};
-enum { EAGER_PARTS = sizeof eager_parts / sizeof *eager_parts, EAGER_ALONE = 4 };
+enum { EAGER_PARTS = sizeof eager_parts / sizeof *eager_parts, EAGER_ALONE = 5 };
 
 int topt_name_find(const char *what, const char *name, const char *(*at)(unsigned),
                    unsigned n, unsigned *ret, struct topt_error *err)
@@ -115,9 +116,12 @@ int topt_eager_parse(const char *list, int *ret, struct topt_error *err)
 char *topt_eager_words(int parts)
 {
     struct topt_text t = {0};
-    for (int i = 0; i < EAGER_ALONE; i++)
-        if ((parts & eager_parts[i].bits) == eager_parts[i].bits)
+    for (int i = 0, said = 0; i < EAGER_ALONE; i++) {
+        int bits = eager_parts[i].bits;
+        if ((parts & bits) == bits && bits & ~said)
             topt_text_add(&t, "%s%s", t.s ? "," : "", eager_parts[i].name);
+        said |= (parts & bits) == bits ? bits : 0;
+    }
     if (!t.s)
         topt_text_add(&t, "none");
     return t.s;

@@ -70,6 +70,7 @@ static void read_numbers(const struct topt_query *w, struct topt_request *r)
     SAID(micro_batches, micro_batches);
     SAID(pipeline, pipeline);
     SAID(virtual_stages, virtual_stages);
+    SAID(software, software);
     SAID(sequence_splits, sequence_splits);
     SAID(memory_bytes, memory_limit);
     SAID(epsilon, epsilon);
@@ -157,13 +158,16 @@ static void take_row(struct topt_request *r)
 {
     const struct topt_framework *f = r->framework;
     struct topt_settings *s = &r->settings;
+    const struct topt_software *software = topt_framework_software(f, r->software);
     int mixed = topt_dtype_is_half(s->dtype) && !s->state_bf16;
     if (!(r->given & TOPT_GIVEN_OVERLAP))
         s->overlap = f->overlap;
     if (!(r->given & TOPT_GIVEN_EAGER))
-        s->eager = f->eager;
+        s->eager = software->eager;
     if (!(r->given & TOPT_GIVEN_ATTENTION))
-        s->attention = f->attention;
+        s->attention = software->attention;
+    else if (!(r->given & TOPT_GIVEN_EAGER))
+        s->eager &= ~TOPT_EAGER_SCORES;
     if (!(r->given & TOPT_GIVEN_GRADIENT))
         s->gradient_f32 = mixed && f->gradient_f32;
     if (!(r->given & TOPT_GIVEN_OPTIMIZER))
@@ -175,6 +179,7 @@ static void take_row(struct topt_request *r)
     s->pool_numbers = f->pool_numbers;
     s->bucket_numbers = f->bucket_numbers;
     s->allocator_permille = f->allocator_permille;
+    s->host_ns = f->host_ns;
     if (!f->uniform_only)
         return;
     if (r->space == TOPT_SPACE_AUTO)
@@ -218,6 +223,16 @@ static void assume(json_t *list, const struct topt_request *r, enum topt_given b
                                               value, "option", option));
 }
 
+static int has_attention(const struct topt_model *m)
+{
+    for (int i = 0; i < m->nops; i++)
+        for (const struct topt_step *s = m->op[i].spec->forward; s->kind != TOPT_STEP_END;
+             s++)
+            if (s->kind == TOPT_STEP_KERNEL && s->kernel == TOPT_K_ATTENTION_FWD)
+                return 1;
+    return 0;
+}
+
 json_t *topt_request_assumed(const struct topt_request *r)
 {
     json_t *list = json_array();
@@ -230,6 +245,12 @@ json_t *topt_request_assumed(const struct topt_request *r)
         assume(list, r, 0, "training", json_string("all parameters"), "--train");
     assume(list, r, TOPT_GIVEN_OPTIMIZER, "optimizer",
            json_string(topt_optimizer_name(r->settings.optimizer)), "--optimizer");
+    if (r->framework && has_attention(r->model))
+        assume(list, r, TOPT_GIVEN_ATTENTION, "attention",
+               json_string(r->settings.eager & TOPT_EAGER_SCORES
+                               ? "written out"
+                               : topt_attention_name(r->settings.attention)),
+               "--attention");
     assume(list, r, TOPT_GIVEN_BATCH, "batch", json_integer(r->model->batch), "--batch");
     if (r->model->seq > 1)
         assume(list, r, TOPT_GIVEN_SEQ, "seq", json_integer(r->model->seq), "--seq");

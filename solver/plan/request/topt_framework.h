@@ -21,6 +21,15 @@ enum topt_tensor_where {
 
 struct topt_tensor_rules;
 
+/* The kernels that a framework ran by default in its releases of a year and later; the last age goes back
+ * to the beginning. */
+struct topt_software {
+    int since; /* the year; 0: always */
+    enum topt_attention attention;
+    int eager; /* bits of enum topt_eager_part; SCORES: attention is written out */
+};
+enum { TOPT_SOFTWARE_AGES = 4 };
+
 struct topt_framework {
     const char *name;  /* as people write it */
     const char *title; /* as answers call it: "PyTorch (FSDP2, DDP)" */
@@ -43,15 +52,19 @@ struct topt_framework {
     const char *lacks;           /* what it can do and is not searched; NULL: nothing */
     int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */
     enum topt_overlap overlap;
-    int eager; /* bits of enum topt_eager_part */
     enum topt_gather gather;
-    enum topt_attention attention; /* today's kernel */
+    struct topt_software software[TOPT_SOFTWARE_AGES];
     int64_t
         /* a vocabulary is padded to this times the parts of its table; 0: not */
         vocab_multiple;
     int64_t pool_numbers, bucket_numbers;
     int allocator_permille;
+    int64_t host_ns; /* in which the host starts a kernel */
 };
+
+/* The kernels of a year's releases; 0: today's. */
+const struct topt_software *topt_framework_software(const struct topt_framework *f,
+                                                    int64_t year);
 
 /* NULL past the end; the first row is the default. */
 const struct topt_framework *topt_framework_at(int i);

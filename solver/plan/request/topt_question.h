@@ -64,6 +64,7 @@ struct topt_request {
     const char *pin;       /* splits that are chosen, "NAME=SPLIT;..."; NULL: none */
     double epsilon;
     int threads;
+    int64_t software;      /* the year of the framework's release; 0: today's */
     int64_t micro_batches; /* just so many; 0: searched, or 1 where they are not */
     /* The row that decides what the uniform space may be.  NULL: nothing is left out (topt's
      * own). */

@@ -1,0 +1,148 @@
+/* Rates of matrix products by shape: what short sums and small results cost. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "hw_impl.h"
+#include "tap.h"
+#include "topt_json.h"
+
+#define ROW(type, share, depth, outputs)                                                 \
+    "{'type':'" type "','share':" share ",'depth':" depth ",'outputs':" outputs          \
+    ",'source':'s'}"
+
+/* A device of 1e9 operations a second that reaches all of them where no row says else. */
+static struct topt_hw *parse(const char *products, struct topt_error *err)
+{
+    char text[4096];
+    snprintf(
+        text, sizeof text,
+        "{'format':'topt-hw/1','name':'t','nodes':1,'gpus_per_node':1,'device':{"
+        "'name':'d','memory_bytes':1000,'flops':{'f32':1e9},'efficiency':{'matmul':1,"
+        "'attention':1,'elementwise':1},'memory_bandwidth':1e9,'launch_ns':3,"
+        "'products':%s,'source':'s'},'links':[]}",
+        products);
+    for (char *p = text; *p; p++)
+        if (*p == '\'')
+            *p = '"';
+    json_t *doc = topt_json_parse(text, strlen(text), "test", err);
+    struct topt_hw *hw = doc ? topt_hw_from_json(doc, err) : NULL;
+    json_decref(doc);
+    return hw;
+}
+
+/* Nanoseconds of 'outputs' sums of 'depth' terms. */
+static int64_t ns(const struct topt_hw *hw, int64_t outputs, int64_t depth, int64_t bytes)
+{
+    return topt_hw_product(hw, TOPT_F32, 2 * outputs * depth, outputs, bytes, 1).ns;
+}
+
+static void shapes(const struct topt_hw *hw)
+{
+    is_int(ns(hw, 100, 90, 0), 2 * (100 + 20) * (90 + 10) * 2 + 3,
+           "half of the peak, ten terms and twenty results more");
+    is_int(ns(hw, 100, 90, 100000), 100000 + 3, "or the time of its bytes");
+    is_int(topt_hw_product(hw, TOPT_F64, 1000, 10, 0, 1).ns, 1000 + 3,
+           "a type without a row goes by the efficiency");
+    is_int(topt_hw_product(hw, TOPT_F32, 1000, 0, 0, 1).ns, 1000 + 3,
+           "and so do products whose results nobody counted");
+    ok(ns(hw, 1000, 1000, 0) * 64 > ns(hw, 4000, 4000, 0),
+       "small products are dearer an operation");
+}
+
+static void refused(void)
+{
+    static const char *const wrong[][2] = {
+        {"{}", "device.products must be"},
+        {"'nowhere'", "no shipped profile"},
+        {"'v100-dgx1-2x8'", "no shipped profile that has rows"},
+        {"[" ROW("f16", "0.5", "1", "1") "]", "f32, f64 or bf16"},
+        {"[" ROW("f32", "0.5", "1", "1") "," ROW("f32", "0.5", "1", "1") "]",
+         "of no other row"},
+        {"[" ROW("f32", "0", "1", "1") "]", "device.products[0]"},
+        {"[" ROW("f32", "1", "-1", "1") "]", "depth"},
+        {"[" ROW("f32", "1", "1", "'2'") "]", "outputs"},
+        {"[{'type':'f32','share':1,'depth':1,'outputs':1}]", "source"},
+        {"[{'type':'f32','speed':1}]", "device.products[0]"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct topt_error err = {0};
+        struct topt_hw *hw = parse(wrong[i][0], &err);
+        ok(!hw && strstr(err.text, wrong[i][1]), "%s", err.text);
+        topt_hw_destroy(hw);
+    }
+}
+
+/* No product of any shipped profile takes less time with more terms or more results. */
+static void larger_is_dearer(void)
+{
+    int bad = 0, n = 0;
+    for (const char *const *name = topt_hw_shipped(); *name; name++) {
+        struct topt_error err = {0};
+        struct topt_hw *hw = topt_hw_load(*name, &err);
+        for (int64_t d = 16; hw && d <= 1 << 16; d *= 2)
+            for (int64_t o = 1 << 10; o <= 1 << 28; o *= 2, n++)
+                bad += ns(hw, 2 * o, d, 0) < ns(hw, o, d, 0) ||
+                       ns(hw, o, 2 * d, 0) < ns(hw, o, d, 0);
+        ok(hw != NULL, "%s %s", *name, err.text);
+        topt_hw_destroy(hw);
+    }
+    is_int(bad, 0, "larger products never take less time, of %d", n);
+}
+
+/* The measured table that a row was fitted to, at a few shapes: milliseconds. */
+static void as_measured(void)
+{
+    static const struct {
+        const char *hw;
+        int64_t m, n, k;
+        double ms;
+    } table[] = {
+        {"a100-80-dgx", 16384, 768, 768, 0.1043},
+        {"a100-80-dgx", 16384, 3072, 768, 0.3271},
+        {"a100-80-dgx", 4096, 4096, 4096, 0.5489},
+        {"a100-80-dgx", 32768, 4096, 1024, 1.1169},
+        {"a100-80-dgx", 1024, 3072, 16384, 0.3961},
+        {"a100-80-dgx", 32768, 8192, 512, 1.3033},
+        {"h100-80-dgx", 16384, 768, 768, 0.0328},
+        {"h100-80-dgx", 16384, 3072, 768, 0.1201},
+        {"h100-80-dgx", 4096, 4096, 4096, 0.1801},
+        {"h100-80-dgx", 32768, 4096, 1024, 0.4267},
+        {"h100-80-dgx", 1024, 3072, 16384, 0.1368},
+        {"h100-80-dgx", 32768, 8192, 512, 0.4760},
+        {"h200-dgx", 16384, 768, 768, 0.0319},
+        {"h200-dgx", 16384, 3072, 768, 0.1210},
+        {"h200-dgx", 4096, 4096, 4096, 0.1687},
+        {"h200-dgx", 32768, 4096, 1024, 0.4271},
+        {"h200-dgx", 1024, 3072, 16384, 0.1286},
+        {"h200-dgx", 32768, 8192, 512, 0.4274},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct topt_error err = {0};
+        struct topt_hw *hw = topt_hw_load(table[i].hw, &err);
+        int64_t outputs = table[i].m * table[i].n;
+        int64_t bytes = 2 * (outputs + table[i].k * (table[i].m + table[i].n));
+        double ms = hw ? (double)topt_hw_product(hw, TOPT_BF16, 2 * outputs * table[i].k,
+                                                 outputs, bytes, 1)
+                                 .ns /
+                             1e6
+                       : 0;
+        ok(ms > 0.85 * table[i].ms && ms < 1.15 * table[i].ms,
+           "%s %lld x %lld x %lld: %.3f ms, measured %.3f", table[i].hw,
+           (long long)table[i].m, (long long)table[i].n, (long long)table[i].k, ms,
+           table[i].ms);
+        topt_hw_destroy(hw);
+    }
+}
+
+int main(void)
+{
+    struct topt_error err = {0};
+    struct topt_hw *hw = parse("[" ROW("f32", "0.5", "10", "20") "]", &err);
+    if (ok(hw != NULL, "rows are read %s", err.text)) {
+        shapes(hw);
+        topt_hw_destroy(hw);
+    }
+    refused();
+    larger_is_dearer();
+    as_measured();
+    return done_testing();
+}
