@@ -105,6 +105,9 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(ATTENTION, attention, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "attention", "KERNEL",                         \
       "the framework's kernel today", "flash-1,flash-2,flash-3,cudnn,xformers",                                        \
       "experts: the attention kernel: flash-1, flash-2, flash-3, cudnn or xformers")                                   \
+    X(LOSS_KERNEL, loss_kernel, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "loss-kernel", "KERNEL",                     \
+      "that of the framework's own trainer", "written,in-place,chunked-saved,fused,chunked",                           \
+      "the kernel of a language model's loss, from the most memory to the least: written, in-place, chunked-saved, fused or chunked") \
     X(EAGER, eager, LIST, 0, 47, TOPT_IN_ANY, PROBLEM, SBATCH, "eager", "LIST",                                       \
       "as in the framework", "operators,scores,loss,optimizer",                                                      \
       "experts: parts that are not fused: operators,scores,loss,optimizer, or all, none")

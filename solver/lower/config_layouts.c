@@ -456,7 +456,8 @@ struct topt_settings topt_settings_default(void)
     return (struct topt_settings){.dtype = TOPT_F32,
                                   .optimizer = TOPT_ADAM,
                                   .granule_bytes = 64,
-                                  .micro_batches = 1};
+                                  .micro_batches = 1,
+                                  .loss = TOPT_LOSS_FUSED};
 }
 
 int topt_settings_scheduled(const struct topt_settings *s)

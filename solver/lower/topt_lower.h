@@ -81,8 +81,8 @@ int topt_overlap_has(enum topt_overlap o, enum topt_async what); /* does it? */
 enum topt_eager_part {
     TOPT_EAGER_OPERATORS = 1, /* but losses; attention is one kernel there too */
     TOPT_EAGER_SCORES =
-        2, /* ... and made of products that write scores, as before 2022 */
-    TOPT_EAGER_LOSS = 4,
+        2,               /* ... and made of products that write scores, as before 2022 */
+    TOPT_EAGER_LOSS = 4, /* of questions alone: settings.loss is then no fused one */
     TOPT_EAGER_OPTIMIZER = 8
 };
 
@@ -130,6 +130,7 @@ struct topt_settings {
     int by_schedule;
     int eager;                     /* bits of enum topt_eager_part */
     enum topt_attention attention; /* the kernel that a device runs */
+    enum topt_loss_kernel loss;
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
@@ -568,9 +569,9 @@ int topt_cost_move(const struct topt_costing *k, int tensor,
                    const struct topt_layout *from, const struct topt_layout *to,
                    struct topt_move_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 /* The cost by its route, which was asked for beside many others, and the bytes of both ends. */
-int topt_cost_move_by(const struct topt_costing *k, const struct topt_route *by,
-                      int64_t from_bytes, int64_t to_bytes, struct topt_move_cost *ret,
-                      struct topt_error *err) TOPT_MUST_CHECK;
+int topt_cost_move_by(const struct topt_costing *k, int tensor,
+                      const struct topt_route *by, int64_t from_bytes, int64_t to_bytes,
+                      struct topt_move_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 struct topt_shape topt_tensor_shape(const struct topt_tensor *t);
 /* Bytes of a tensor's largest block. */
 int64_t topt_cost_block(const struct topt_costing *k, int tensor,

@@ -93,6 +93,7 @@ given() # OPTION: the value whose effect its default words are
         --max-table-bytes) echo 4GiB ;;
         --overlap) echo fsdp ;;
         --attention) echo flash-2 ;;
+        --loss-kernel) echo written ;;
         --eager) echo operators,loss ;;
         --gpus | --hw | --loss | --capacity | --micro-batches | --sequence-parallel | --pin | --max-work | --gradient-f32 | --tensor-parallel | --sequence-splits) echo - ;;
     esac

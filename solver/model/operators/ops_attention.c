@@ -291,12 +291,12 @@ static int64_t flops_attention(const struct topt_op *op, enum topt_kernel k,
 }
 
 static enum topt_eager_how eager_attention(const struct topt_op *op, const int64_t *len,
-                                           int scores, struct topt_eager *ret)
+                                           int as, struct topt_eager *ret)
 {
     const struct topt_attrs *a = &op->attrs;
     int64_t group = a->heads / a->kv_heads, heads = len[B] * len[H] * group;
     *ret = (struct topt_eager){0};
-    if (scores)
+    if (as)
         *ret = eager_scores(heads * len[S] * len[T], a->head_dim, value_dim(a));
     for (int i = 0; a->rope_theta > 0 && i < 2; i++) {
         struct topt_numbers r =
@@ -304,7 +304,7 @@ static enum topt_eager_how eager_attention(const struct topt_op *op, const int64
         ret->moved[i].real += r.real;
         ret->moved[i].f32 += r.f32;
     }
-    return scores ? TOPT_EAGER_INSTEAD : TOPT_EAGER_BESIDE;
+    return as ? TOPT_EAGER_INSTEAD : TOPT_EAGER_BESIDE;
 }
 
 /* ---- rotary ------------------------------------------------------------------------ */
@@ -332,10 +332,10 @@ static int shape_rotary(struct topt_op *op, struct topt_error *err)
 }
 
 static enum topt_eager_how eager_rotary(const struct topt_op *op, const int64_t *len,
-                                        int scores, struct topt_eager *ret)
+                                        int as, struct topt_eager *ret)
 {
     struct topt_numbers r = eager_rotation(topt_output_numbers(op, len));
-    (void)scores;
+    (void)as;
     *ret = (struct topt_eager){.moved = {r, r}};
     return TOPT_EAGER_INSTEAD;
 }

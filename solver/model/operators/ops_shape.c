@@ -146,11 +146,11 @@ static int shape_prepend(struct topt_op *op, struct topt_error *err)
 
 /* The output, and a byte a number that says what was dropped. */
 static enum topt_eager_how eager_dropout(const struct topt_op *op, const int64_t *len,
-                                         int scores, struct topt_eager *ret)
+                                         int as, struct topt_eager *ret)
 {
     struct topt_numbers once = {.real = 2 * topt_output_numbers(op, len),
                                 .bytes = topt_output_numbers(op, len)};
-    (void)scores;
+    (void)as;
     *ret = (struct topt_eager){.moved = {once, once}, .kept.bytes = once.bytes};
     return TOPT_EAGER_INSTEAD;
 }

@@ -256,6 +256,8 @@ static const struct setting setting[] = {
     {"by_schedule", FLAG, AT(by_schedule)},
     {"attention", WORD, AT(attention), TOPT_ATTENTION_FLASH2, .what = "attention kernel",
      .word = topt_attention_name, .words = TOPT_ATTENTION_COUNT},
+    {"loss_kernel", WORD, AT(loss), TOPT_LOSS_FUSED, .what = "loss kernel",
+     .word = topt_loss_kernel_name, .words = TOPT_LOSS_COUNT},
     {"eager", EAGER, AT(eager)}};
 
 enum { SETTINGS = sizeof setting / sizeof *setting };
@@ -456,10 +458,13 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
     const struct topt_precision *known; /* dtype and state_bf16 say the same */
     for (int i = 0; i < SETTINGS; i++)
         allowed[1 + i] = setting[i].name;
-    *ret = (struct topt_settings){.micro_batches = 1};
+    *ret = (struct topt_settings){.micro_batches = 1, .loss = TOPT_LOSS_FUSED};
     int rc = topt_json_only(s, "settings", allowed, err);
     for (int i = 0; i < SETTINGS && !rc; i++)
         rc = read_setting(s, &setting[i], ret, err);
+    if (ret->eager & TOPT_EAGER_LOSS) /* before settings had the kernel */
+        ret->loss = TOPT_LOSS_WRITTEN;
+    ret->eager &= ~TOPT_EAGER_LOSS;
     return rc || topt_json_string_or(s, "settings", "precision", &precision, err) ||
            topt_precision_find(precision, &known, err);
 }

@@ -7,9 +7,11 @@
  *   DeepSpeed   runtime/zero/config.py (buckets of 5e8, 1e9 parameters live), runtime/config.py
  *               (the batch).
  *   Megatron-LM core/distributed (one f32 gradient buffer), training/arguments.py,
- *               core/optimizer/distrib_optimizer.py.
+ *               core/optimizer/distrib_optimizer.py,
+ *               core/tensor_parallel/cross_entropy.py (the loss in place, in f32; fused by
+ *               --cross-entropy-loss-fusion).
  *   torchtitan  torchtitan/distributed, config/configs.py (FSDP2 throughout; heads that tensor
- *               parallelism has to divide).
+ *               parallelism has to divide), components/loss.py (chunks; fused where it is compiled).
  * The allocator's share: published peaks of reserved memory lie 5 to 20 %, 12 % on the
  * mean, above what tensors are predicted to take of what comes and goes (torchtitan's
  * four runs of Llama 3 8B in docs/VALIDATION.md), gaps included that are given back when
@@ -22,6 +24,11 @@
 #include <string.h>
 
 enum {
+    WRITTEN = 1 << TOPT_LOSS_WRITTEN,
+    IN_PLACE = 1 << TOPT_LOSS_IN_PLACE,
+    SAVED = 1 << TOPT_LOSS_SAVED,
+    FUSED = 1 << TOPT_LOSS_FUSED,
+    CHUNKED = 1 << TOPT_LOSS_CHUNKED,
     NONE = 1 << TOPT_ZERO_NONE,
     STATE = 1 << TOPT_ZERO_STATE,
     GRADIENT = 1 << TOPT_ZERO_GRADIENT,
@@ -47,8 +54,10 @@ static const struct topt_framework frameworks[] = {
      .gradient_f32 = 1,
      .shard_f32 = 1,
      .overlap = TOPT_OVERLAP_FSDP,
-     .eager = TOPT_EAGER_OPERATORS | TOPT_EAGER_LOSS,
+     .eager = TOPT_EAGER_OPERATORS,
      .gather = TOPT_GATHER_UNIT,
+     .losses = WRITTEN | SAVED | FUSED | CHUNKED,
+     .loss = TOPT_LOSS_WRITTEN,
      .attention = TOPT_ATTENTION_FLASH2,
      .allocator_permille = 80},
     {.name = "deepspeed",
@@ -62,8 +71,10 @@ static const struct topt_framework frameworks[] = {
      .tensor_needs = "DeepSpeed's AutoTP supports models of transformers only",
      .lacks = "pipelines, expert parallelism and offloading to the host",
      .overlap = TOPT_OVERLAP_FSDP,
-     .eager = TOPT_EAGER_OPERATORS | TOPT_EAGER_LOSS,
+     .eager = TOPT_EAGER_OPERATORS,
      .gather = TOPT_GATHER_POOL,
+     .losses = WRITTEN | FUSED | CHUNKED,
+     .loss = TOPT_LOSS_WRITTEN,
      .attention = TOPT_ATTENTION_FLASH2,
      .pool_numbers = 1000000000,
      .bucket_numbers = 500000000,
@@ -81,7 +92,8 @@ static const struct topt_framework frameworks[] = {
      .vocab_multiple = 128,
      .gradient_f32 = 1,
      .overlap = TOPT_OVERLAP_DDP,
-     .eager = TOPT_EAGER_LOSS,
+     .losses = IN_PLACE | FUSED,
+     .loss = TOPT_LOSS_IN_PLACE,
      .attention = TOPT_ATTENTION_CUDNN,
      .allocator_permille = 80},
     {.name = "torchtitan",
@@ -101,6 +113,8 @@ static const struct topt_framework frameworks[] = {
      .overlap = TOPT_OVERLAP_FSDP,
      .eager = TOPT_EAGER_OPERATORS,
      .gather = TOPT_GATHER_UNIT,
+     .losses = WRITTEN | FUSED | CHUNKED,
+     .loss = TOPT_LOSS_CHUNKED,
      .attention = TOPT_ATTENTION_FLASH2,
      .allocator_permille = 80},
     {.name = "topt",
@@ -110,6 +124,8 @@ static const struct topt_framework frameworks[] = {
      .level = {"data parallel", "ZeRO-1", "ZeRO-2", "FSDP (ZeRO-3)"},
      .tensor = TOPT_TENSOR_ANYWHERE,
      .tensor_most = TOPT_TENSOR_ANYWHERE,
+     .losses = FUSED,
+     .loss = TOPT_LOSS_FUSED,
      .attention = TOPT_ATTENTION_FLASH2},
 };
 enum { FRAMEWORKS = sizeof frameworks / sizeof *frameworks };

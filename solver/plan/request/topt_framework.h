@@ -42,6 +42,8 @@ struct topt_framework {
     int eager; /* bits of enum topt_eager_part */
     enum topt_gather gather;
     enum topt_attention attention; /* today's kernel */
+    int losses; /* kernels of the loss that it has, bits by enum topt_loss_kernel */
+    enum topt_loss_kernel loss; /* the one of its own trainer */
     int64_t
         /* a vocabulary is padded to this times the parts of its table; 0: not */
         vocab_multiple;
