@@ -222,8 +222,8 @@ int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hu
 static int64_t block(const struct topt_costing *k, int tensor, const struct topt_shape *s,
                      const struct topt_layout *l)
 {
-    return topt_chunk_bytes(k, tensor,
-                            topt_block_bytes(k->mesh, k->settings, s, l, TOPT_ELEM_REAL));
+    return topt_held_bytes(k, tensor,
+                           topt_block_bytes(k->mesh, k->settings, s, l, TOPT_ELEM_REAL));
 }
 
 struct topt_edge_end topt_edge_producer(const struct topt_costing *k, int op,
@@ -290,7 +290,7 @@ int topt_cost_move_by(const struct topt_costing *k, int tensor,
                       struct topt_move_cost *ret, struct topt_error *err)
 {
     *ret = (struct topt_move_cost){.transient_bytes =
-                                       topt_chunk_bytes(k, tensor, by->transient_bytes),
+                                       topt_held_bytes(k, tensor, by->transient_bytes),
                                    .from_bytes = from_bytes,
                                    .to_bytes = to_bytes};
     int64_t rounds = k->settings->micro_batches;

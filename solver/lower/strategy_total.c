@@ -74,8 +74,10 @@ int64_t topt_span_bytes(const struct topt_costing *k, int tensor,
                         const struct topt_layout *where)
 {
     struct topt_shape shape = topt_tensor_shape(&k->model->tensor[tensor]);
-    return topt_in_flight(
-        k, topt_block_bytes(k->mesh, k->settings, &shape, where, TOPT_ELEM_REAL));
+    return topt_in_flight(k,
+                          topt_held_bytes(k, tensor,
+                                          topt_block_bytes(k->mesh, k->settings, &shape,
+                                                           where, TOPT_ELEM_REAL)));
 }
 
 int64_t topt_round_transient(int64_t bytes)

@@ -74,11 +74,13 @@ static void rise(const struct topt_tally *t, int buffer)
 
 /* ---- the sink ----------------------------------------------------------------------- */
 
-int64_t topt_chunk_bytes(const struct topt_costing *k, int tensor, int64_t bytes)
+int64_t topt_held_bytes(const struct topt_costing *k, int tensor, int64_t bytes)
 {
     const struct topt_model *m = k->model;
     int p = tensor < 0 ? -1 : m->tensor[tensor].producer;
     int logits = p >= m->head && p < m->loss && m->op[m->loss].spec->eager;
+    if (p >= 0 && !logits && k->settings->rest_f32)
+        return 2 * bytes;
     return logits ? bytes / topt_loss_chunks(k->settings->loss) : bytes;
 }
 
@@ -88,7 +90,7 @@ static int64_t at_once(const struct topt_tally *t, const struct topt_buffer *b)
     const struct topt_op *o = &t->k->model->op[b->op];
     return b->operand < 0
                ? b->bytes
-               : topt_chunk_bytes(t->k, o->operand[b->operand].tensor, b->bytes);
+               : topt_held_bytes(t->k, o->operand[b->operand].tensor, b->bytes);
 }
 
 static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
@@ -188,6 +190,8 @@ void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls)
     if (eager(t, op, &e) == TOPT_EAGER_ALIKE)
         return;
     int64_t forward = number_bytes(t, e.work[0]), backward = number_bytes(t, e.work[1]);
+    if (t->k->settings->rest_f32) /* a copy in f32 is the tensor itself */
+        e.kept = (struct topt_numbers){.f32 = e.kept.real, .bytes = e.kept.bytes};
     t->cost.class_bytes[cls] += number_bytes(t, e.kept);
     t->cost.transient_bytes += forward > backward ? forward : backward;
 }

@@ -110,6 +110,10 @@ struct topt_settings {
     int gradient_f32; /* bf16: gradients of parameters are added up in f32 */
     int state_bf16; /* bf16: no master copy in f32, and what the optimizer keeps is bf16 too */
     int shard_f32; /* bf16: a sharded parameter is its f32 master copy alone */
+    /* bf16, with matrices of few bits: other frozen parameters rest in f32, and so are tensors between
+     * operators but logits, as PEFT's prepare_model_for_kbit_training makes them; under autocast the
+     * head multiplies by a copy in bf16, which stays for its backward. */
+    int rest_f32;
     enum topt_gather gather;
     /* A unit of the model recomputes at once, alike others or not; else, as our runtime
      * does, a block that repeats exactly. */

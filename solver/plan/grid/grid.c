@@ -234,7 +234,9 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
                                               struct topt_error *err)
 {
     struct topt_grid_settings *at = s->settings;
+    int rest_f32 = t->settings.rest_f32 && v->level < TOPT_ZERO_PARAM;
     while (at && (at->settings.micro_batches != v->micro_batches ||
+                  at->settings.rest_f32 != rest_f32 ||
                   at->settings.by_schedule != v->by_schedule))
         at = at->next;
     if (at)
@@ -246,6 +248,7 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     }
     *at = (struct topt_grid_settings){t->settings, t->settings, s->settings};
     at->settings.by_schedule = at->searched.by_schedule = v->by_schedule;
+    at->settings.rest_f32 = at->searched.rest_f32 = rest_f32;
     if (topt_settings_scheduled(&at->settings))
         at->searched.accounting = TOPT_ACCOUNTING_LEAST;
     return s->settings = at;

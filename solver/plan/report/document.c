@@ -242,6 +242,7 @@ static const struct setting setting[] = {
     {"gradient_f32", FLAG, AT(gradient_f32)},
     {"state_bf16", FLAG, AT(state_bf16)},
     {"shard_f32", FLAG, AT(shard_f32)},
+    {"rest_f32", FLAG, AT(rest_f32)},
     {"accounting", WORD, AT(accounting), TOPT_ACCOUNTING_RUN, .what = "accounting",
      .word = topt_accounting_name, .words = TOPT_ACCOUNTING_COUNT},
     {"overlap", WORD, AT(overlap), TOPT_OVERLAP_NONE, .what = "overlap",

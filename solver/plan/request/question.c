@@ -183,6 +183,7 @@ static void take_row(struct topt_request *r)
     if (!(r->given & TOPT_GIVEN_OPTIMIZER))
         s->optimizer = f->uniform_only ? TOPT_ADAMW : TOPT_ADAM;
     s->shard_f32 = mixed && f->shard_f32;
+    s->rest_f32 = mixed && f->rest_f32 && r->model->train && strchr(r->model->train, '+');
     s->gather = f->gather;
     s->by_unit = f->uniform_only;
     s->vocab_multiple = f->vocab_multiple;

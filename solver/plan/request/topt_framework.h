@@ -38,6 +38,7 @@ struct topt_framework {
     const struct topt_tensor_rules *rules; /* what a degree of it does; NULL: any split */
     const char *lacks;           /* what it can do and is not searched; NULL: nothing */
     int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */
+    int rest_f32; /* as of topt_settings, where parameters are not sharded */
     enum topt_overlap overlap;
     int eager; /* bits of enum topt_eager_part */
     enum topt_gather gather;
