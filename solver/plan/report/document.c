@@ -120,6 +120,7 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
                           "compute_ns", (json_int_t)c->sum.compute_ns, "network_ns",
                           (json_int_t)c->sum.network_ns);
     json_object_set_new(p, "memory_parts", topt_memory_parts(f->k->hw, c));
+    json_object_set_new(p, "memory", topt_memory_numbers(f->k, c));
     json_object_set_new(p, "band", topt_prediction_band(f->k->hw, c, f->peak_bytes));
     put_simulated(f, p);
     return p;
@@ -465,7 +466,6 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
         rc = read_setting(s, &setting[i], ret, err);
     if (ret->eager & TOPT_EAGER_LOSS) /* before settings had the kernel */
         ret->loss = TOPT_LOSS_WRITTEN;
-    ret->eager &= ~TOPT_EAGER_LOSS;
     return rc || topt_json_string_or(s, "settings", "precision", &precision, err) ||
            topt_precision_find(precision, &known, err);
 }

@@ -198,7 +198,6 @@ static int add_point(struct fold *f, struct topt_memo_point *p)
  * and two past its end. */
 static int add_last(struct fold *f, struct topt_memo_points *all)
 {
-    enum { PAST = 2 };
     int fits = -1, n = all->n;
     while (n - fits > 1) {
         int mid = (fits + n) / 2;
@@ -211,7 +210,7 @@ static int add_last(struct fold *f, struct topt_memo_points *all)
         else
             fits = mid;
     }
-    for (int i = n + 1; i < all->n && i <= n + PAST; i++) {
+    for (int i = n + 1; i < all->n && i <= n + 2; i++) {
         struct topt_memo_point *p = &all->at[i];
         if (beyond(p->sum_bytes, f->memory_limit))
             break;
