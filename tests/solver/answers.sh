@@ -47,7 +47,24 @@ check "images a second of a network of images: $(grep MFU out | tail -1)"
 ask && holds '.with | map(select(.ask == "--train lora")) | length == 1 and .[0].gpus < 2'
 check "that adapters would fit on fewer is said"
 
-fewest=$(jq .gpus out) best=$(jq '[.alternatives[].gpus] | max' out)
+holds '.assumed | map(select(.what == "loss kernel")) == [{"what": "loss kernel", "value": "written", "option": "--loss-kernel"}]'
+check "the kernel of the loss that was taken is named"
+holds '.memory | .allocated_bytes < .reserved_bytes and .reserved_bytes < .process_bytes' &&
+    jq -e '.memory.reserved_bytes == .memory_bytes' out >/dev/null
+check "memory as PyTorch and nvidia-smi show it: $(jq -c .memory out)"
+ask --framework megatron && holds '.assumed | map(select(.what == "loss kernel").value) == ["in-place"]' &&
+    ask --framework torchtitan && holds '.assumed | map(select(.what == "loss kernel").value) == ["chunked"]' &&
+    ask --framework topt --gpus 4 && holds '.assumed | map(select(.what == "loss kernel")) == []'
+check "each framework has its own, and topt run has one alone"
+! ask --framework megatron --loss-kernel written && grep -q -- '--loss-kernel written: Megatron-LM .* (it has in-place, fused)' err &&
+    [ "$(wc -l <err)" = 1 ]
+check "a kernel that the framework lacks is refused, with those that it has"
+long() { "$topt" plan "$model" --hw h100-80-dgx --batch 4 --seq 65536 --train lora --precision bf16 --gpus 1 --json "$@" >out 2>err; }
+long
+holds '(.feasible | not) and (.with | map(select(.ask == "--loss-kernel chunked" and .gpus == 1)) | length == 1)' &&
+    long --loss-kernel chunked && holds .feasible
+check "where nothing fits, the kernel with which it would is offered"
+ask && fewest=$(jq .gpus out) best=$(jq '[.alternatives[].gpus] | max' out)
 ask --min-efficiency 0.8 && holds ".gpus == $best and .gpus > $fewest"
 check "an efficiency asks for the most GPUs that keep it"
 ask --min-efficiency 1 && holds '.alternatives[0].efficiency < 1 and .gpus > .alternatives[0].gpus and
