@@ -105,6 +105,9 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(ATTENTION, attention, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "attention", "KERNEL",                         \
       "the framework's kernel of that year", "flash-1,flash-2,flash-3,cudnn,xformers",                                        \
       "experts: the attention kernel: flash-1, flash-2, flash-3, cudnn or xformers")                                   \
+    X(LOSS_KERNEL, loss_kernel, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "loss-kernel", "KERNEL",                     \
+      "that of the framework's own trainer", "written,in-place,chunked-saved,fused,chunked",                           \
+      "the kernel of a language model's loss, from the most memory to the least: written, in-place, chunked-saved, fused or chunked") \
     X(SOFTWARE, software, INT, 2018, 2100, TOPT_IN_ANY, PROBLEM, SBATCH, "software", "YEAR",                         \
       "today's", NULL, "the year of the framework's release, which decides the kernels it runs")                       \
     X(EAGER, eager, LIST, 0, 63, TOPT_IN_ANY, PROBLEM, SBATCH, "eager", "LIST",                                       \

@@ -122,6 +122,13 @@ int topt_launch_hf(const struct job *j, struct sheet *s, struct topt_error *err)
     if (is_sharded(j) &&
         j->steps > 1) /* else whole gradients stay between micro-batches */
         topt_text_add(&t, "    --accelerator_config \"$here/accelerator.json\" \\\n");
+    if (!strcmp(j->loss, "fused") || !strcmp(j->loss, "chunked"))
+        topt_text_add(&t,
+                      "    --use_liger_kernel True --liger_kernel_config "
+                      "'{\"rope\": false, \"swiglu\": false, \"rms_norm\": false, "
+                      "\"cross_entropy\": %s, \"fused_linear_cross_entropy\": %s}' \\\n",
+                      *j->loss == 'f' ? "true" : "false",
+                      *j->loss == 'f' ? "false" : "true");
     topt_text_add(&t, "    \"$@\"\n");
     if (topt_sheet_file(s, "launch.sh", &t, err))
         return -1;

@@ -342,6 +342,8 @@ int topt_job_read(const json_t *plan, struct job *ret, struct topt_error *err)
         return -1;
     const char *overlap = word(settings, "overlap");
     j.overlap = *overlap && strcmp(overlap, "none");
+    j.loss = word(settings, "loss_kernel");
+    j.loss = *j.loss ? j.loss : "fused";
     if (json_is_string(json_object_get(json_object_get(plan, "hw"), "name")))
         j.hw = word(json_object_get(plan, "hw"), "name");
     if (read_uniform(plan, &j, err) || read_train(model, &j, err))

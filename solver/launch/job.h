@@ -30,9 +30,11 @@ struct job {
     /* 'dp' and what follows from it are 0 of a plan that splits operators each in its own way. */
     int recompute, overlap; /* hides reductions behind computation */
     int sequence_parallel;  /* beside tensor parallelism */
-    const json_t *layers;   /* of each chunk of pipeline stages, in the model's order; NULL: none */
-    const char *train;      /* as topt_model_train() was told; "all" */
-    int64_t trained;        /* parameters, of a plan that does not train all */
+    const json_t
+        *layers; /* of each chunk of pipeline stages, in the model's order; NULL: none */
+    const char *loss;  /* the kernel of the loss, by name */
+    const char *train; /* as topt_model_train() was told; "all" */
+    int64_t trained;   /* parameters, of a plan that does not train all */
     struct job_model model;
 };
 

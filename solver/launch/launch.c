@@ -260,6 +260,67 @@ static int refuse_fp16(const struct job *j, const struct target *t,
     return topt_job_refuse(j, again, err, "%s", t->no_fp16);
 }
 
+/* The kernels of the loss that a target has no flag for, or not at all. */
+static const struct loss {
+    const char *target, *kernel;
+    const char *script, *differs, *refuse;
+} losses[] = {
+#define OWN_SCRIPT(target)                                                               \
+    {target, "fused",                                                                    \
+     "the loss is fused: cross_entropy under torch.compile, or Liger's "                 \
+     "LigerCrossEntropyLoss, on logits in bf16",                                         \
+     NULL, NULL},                                                                        \
+        {target, "chunked",                                                              \
+         "the loss is Liger's LigerFusedLinearCrossEntropyLoss, on the last hidden "     \
+         "states in place of the head",                                                  \
+         NULL, NULL},                                                                    \
+    {                                                                                    \
+        target, "chunked-saved",                                                         \
+            "head and cross_entropy run on an eighth of the sequence at a time, as "     \
+            "torchtune's LinearCrossEntropyLoss",                                        \
+            NULL, NULL                                                                   \
+    }
+    OWN_SCRIPT("torchrun"),
+    OWN_SCRIPT("accelerate"),
+    OWN_SCRIPT("deepspeed"),
+    {"hf", "chunked-saved", NULL, NULL,
+     "Trainer has the losses written, fused and chunked (Liger's), not chunked-saved"},
+    {"torchtitan", "written", NULL,
+     "the loss is computed in chunks of the sequence, so logits take less memory than "
+     "planned",
+     NULL},
+    {"torchtitan", "fused", NULL,
+     "the loss is computed in chunks of the sequence, so logits take less memory than "
+     "planned",
+     NULL},
+    {"torchtune", "written", NULL,
+     "the loss is computed in chunks of the sequence, so logits take less memory than "
+     "planned",
+     NULL},
+    {"torchtune", "fused", NULL, NULL,
+     "torchtune's loss is chunked-saved, which takes more memory than a fused one"},
+    {"torchtune", "chunked", NULL, NULL,
+     "torchtune's loss is chunked-saved, which takes more memory than a chunked one"},
+};
+
+static int check_loss(const struct job *j, const struct target *t, struct sheet *s,
+                      struct topt_error *err)
+{
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        const struct loss *x = &losses[i];
+        if (strcmp(x->target, t->name) || strcmp(x->kernel, j->loss) || !j->model.vocab)
+            continue;
+        if (x->refuse)
+            return topt_job_refuse(j, "pytorch --loss-kernel written", err, "%s",
+                                   x->refuse);
+        if (x->script)
+            topt_sheet_script(s, "%s", x->script);
+        if (x->differs)
+            topt_sheet_differs(s, "%s", x->differs);
+    }
+    return 0;
+}
+
 static int check(const struct job *j, const struct target *t, struct sheet *s,
                  struct topt_error *err)
 {
@@ -338,6 +399,8 @@ int topt_launch(const json_t *plan, const char *target, int is_job, json_t **ret
     struct sheet s = {json_array(), json_array(), json_array(), NULL};
     int rc = check(&j, t, &s, err);
     rc = rc ? rc : t->write(&j, &s, err);
+    if (!rc && strcmp(j.framework, "topt"))
+        rc = check_loss(&j, t, &s, err);
     rc = rc ? rc : is_job ? as_job(t, &j, &s, err) : head(t, &j, &s, err);
     rc = rc ? rc : answer(t, &j, &s, ret, err);
     json_decref(s.differs);

@@ -53,6 +53,8 @@ static void write_parallel(const struct job *j, struct topt_text *t)
     flag(t, j->recompute,
          "--recompute-granularity full --recompute-method uniform "
          "--recompute-num-layers 1");
+    flag(t, !strcmp(j->loss, "fused"),
+         "--cross-entropy-loss-fusion --cross-entropy-fusion-impl te");
     flag(t, j->precision == JOB_BF16_MIXED, "--bf16");
     flag(t, j->precision == JOB_F16_MIXED, "--fp16");
     flag(t, 1, strncmp(j->optimizer, "adam", 4) ? "--optimizer sgd" : "--optimizer adam");

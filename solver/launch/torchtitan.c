@@ -202,8 +202,6 @@ static void remarks(const struct job *j, const struct known *k, struct sheet *s)
         topt_sheet_differs(s, "parameters are gathered anew in each micro-batch");
     if (j->zero < 2 && j->dp > 1 && j->steps > 1)
         topt_sheet_differs(s, "gradients are reduced in each micro-batch");
-    topt_sheet_differs(s, "the loss is computed in chunks of the sequence, so logits "
-                          "take less memory than planned");
     if (!strcmp(k->function, "llama3_405b"))
         topt_sheet_differs(s, "that configuration computes in float8 and compiles");
 }

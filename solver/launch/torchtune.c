@@ -251,8 +251,6 @@ static void remarks(const struct job *j, struct sheet *s)
     topt_sheet_script(
         s, "data, checkpoint, tokenizer, learning rate and length are those of the "
            "configuration: launch.sh KEY=VALUE ... says otherwise");
-    topt_sheet_differs(s, "the loss is computed in chunks of the sequence, so logits "
-                          "take less memory than planned");
     if (j->zero == 2 && j->dp > 1 && j->steps > 1)
         topt_sheet_differs(s, "parameters are gathered anew in each micro-batch");
     if (j->tp > 1)

@@ -458,7 +458,8 @@ struct topt_settings topt_settings_default(void)
                                   .granule_bytes = 64,
                                   .micro_batches = 1,
                                   .stages = 1,
-                                  .stage_chunks = 1};
+                                  .stage_chunks = 1,
+                                  .loss = TOPT_LOSS_FUSED};
 }
 
 int topt_settings_scheduled(const struct topt_settings *s)

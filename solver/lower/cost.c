@@ -219,10 +219,11 @@ int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hu
 
 /* ---- edges ------------------------------------------------------------------------- */
 
-static int64_t block(const struct topt_costing *k, const struct topt_shape *s,
+static int64_t block(const struct topt_costing *k, int tensor, const struct topt_shape *s,
                      const struct topt_layout *l)
 {
-    return topt_block_bytes(k->mesh, k->settings, s, l, TOPT_ELEM_REAL);
+    return topt_held_bytes(k, tensor,
+                           topt_block_bytes(k->mesh, k->settings, s, l, TOPT_ELEM_REAL));
 }
 
 struct topt_edge_end topt_edge_producer(const struct topt_costing *k, int op,
@@ -242,12 +243,12 @@ struct topt_edge_end topt_edge_hub(const struct topt_costing *k, const struct to
                                   .hub_keep = h->keep};
 }
 
-/* Does a consumer have its input kept for backward?  A framework's loss does not,
+/* Does a consumer have its input kept for backward?  A loss that is not fused does not,
  * which comes last in forward and first in backward: what it holds meanwhile is told
  * with its kernels (struct topt_eager). */
 static int keeps_input(const struct topt_costing *k, int op, int input)
 {
-    int eager = k->settings->eager & TOPT_EAGER_LOSS && op == k->model->loss &&
+    int eager = k->settings->loss != TOPT_LOSS_FUSED && op == k->model->loss &&
                 k->model->op[op].spec->eager;
     return topt_reads_back(k->model, op, input) && !eager;
 }
@@ -267,12 +268,12 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
         struct topt_shape s = topt_operand_shape(o, y);
         struct topt_layout l = topt_value_layout(o, y, c, k->mesh);
         if (i != input)
-            e.others_bytes += block(k, &s, &l);
+            e.others_bytes += block(k, o->operand[y].tensor, &s, &l);
     }
     if (op != k->model->loss) {
         struct topt_shape s = topt_operand_shape(o, o->output);
         struct topt_layout l = topt_grad_layout(o, o->output, c, k->mesh);
-        e.out_bytes = block(k, &s, &l);
+        e.out_bytes = block(k, o->operand[o->output].tensor, &s, &l);
     }
     return e;
 }
@@ -281,14 +282,15 @@ int64_t topt_cost_block(const struct topt_costing *k, int tensor,
                         const struct topt_layout *l)
 {
     struct topt_shape shape = topt_tensor_shape(&k->model->tensor[tensor]);
-    return topt_with_allocator(k->settings, block(k, &shape, l));
+    return topt_with_allocator(k->settings, block(k, tensor, &shape, l));
 }
 
-int topt_cost_move_by(const struct topt_costing *k, const struct topt_route *by,
-                      int64_t from_bytes, int64_t to_bytes, struct topt_move_cost *ret,
-                      struct topt_error *err)
+int topt_cost_move_by(const struct topt_costing *k, int tensor,
+                      const struct topt_route *by, int64_t from_bytes, int64_t to_bytes,
+                      struct topt_move_cost *ret, struct topt_error *err)
 {
-    *ret = (struct topt_move_cost){.transient_bytes = by->transient_bytes,
+    *ret = (struct topt_move_cost){.transient_bytes =
+                                       topt_held_bytes(k, tensor, by->transient_bytes),
                                    .from_bytes = from_bytes,
                                    .to_bytes = to_bytes};
     int64_t rounds = k->settings->micro_batches;
@@ -308,7 +310,7 @@ int topt_cost_move(const struct topt_costing *k, int tensor,
     if (topt_router_route(k->router, &shape, topt_dtype_bytes(k->settings->dtype),
                           k->settings->granule_bytes, from, to, &r, err))
         return -1;
-    int rc = topt_cost_move_by(k, r, topt_cost_block(k, tensor, from),
+    int rc = topt_cost_move_by(k, tensor, r, topt_cost_block(k, tensor, from),
                                topt_cost_block(k, tensor, to), ret, err);
     ret->links = k->settings->by_schedule
                      ? topt_group_links(k->mesh, topt_layout_changed_mask(from, to))

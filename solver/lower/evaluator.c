@@ -290,7 +290,8 @@ static int follow_move(struct topt_evaluator *a, int tensor,
     topt_live_begin(t.alive);
     if (src < 0 || topt_fragment_move(&f, x->producer, 0, src, to, &made))
         return -1;
-    int64_t bytes = t.alive->most[0] + t.alive->bytes[src][0];
+    int64_t bytes =
+        topt_held_bytes(&a->k, tensor, t.alive->most[0] + t.alive->bytes[src][0]);
     if (bytes != cost->transient_bytes && !a->k.mesh->share[0])
         return topt_fail(a->err, TOPT_ERR_INTERNAL,
                          "a move of '%.60s' needs %lld bytes, its cost says %lld",

@@ -300,6 +300,8 @@ static int init_value(const struct param *p)
     struct topt_buffer v = buffer_of(p, layout_at(p, TOPT_ZERO_PARAM), TOPT_CLASS_PARAM);
     if (p->o->attrs.bits)
         pack(p->f, p->o->attrs.bits, &v);
+    else if (p->f->settings->rest_f32 && p->o->attrs.frozen)
+        v.elem = TOPT_ELEM_WIDE;
     int buffer = p->b->param[p->x] = topt_fragment_block(p->f, v);
     return buffer < 0 ? -1
                       : topt_fragment_emit_on(p->f, TOPT_I_INIT, p->op, 0, buffer, -1);
@@ -592,6 +594,9 @@ void topt_param_buffers(const struct topt_fragments *f, int op,
             continue;
         struct param p = param_of(&w, x);
         *bytes += padding(&p);
+        if (f->settings->rest_f32 && op == f->model->head && w.o->attrs.frozen)
+            cost->class_bytes[TOPT_CLASS_KEPT] += topt_block_bytes(
+                f->mesh, f->settings, &p.shape, &p.whole, TOPT_ELEM_REAL);
         if (f->settings->gather == TOPT_GATHER_UNIT)
             hold_in_units(&p, cost);
         else if (f->settings->gather == TOPT_GATHER_POOL)

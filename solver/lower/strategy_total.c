@@ -74,8 +74,10 @@ int64_t topt_span_bytes(const struct topt_costing *k, int tensor,
                         const struct topt_layout *where)
 {
     struct topt_shape shape = topt_tensor_shape(&k->model->tensor[tensor]);
-    return topt_in_flight(
-        k, topt_block_bytes(k->mesh, k->settings, &shape, where, TOPT_ELEM_REAL));
+    return topt_in_flight(k,
+                          topt_held_bytes(k, tensor,
+                                          topt_block_bytes(k->mesh, k->settings, &shape,
+                                                           where, TOPT_ELEM_REAL)));
 }
 
 int64_t topt_round_transient(int64_t bytes)
@@ -124,8 +126,8 @@ static int find_pieces(const struct topt_model *m, const int *unit, int64_t stag
     together = 1 + n / PIECES;
     n = 0;
     for (int i = 0; i < m->nops; i++) {
-        int first = !i || unit[i] != unit[i - 1] ||
-                    (stages > 1 && m->unit[i] != m->unit[i - 1]);
+        int first =
+            !i || unit[i] != unit[i - 1] || (stages > 1 && m->unit[i] != m->unit[i - 1]);
         of_unit = first ? 0 : of_unit + has_params(&m->op[i]);
         n += first || i == m->loss || (has_params(&m->op[i]) && of_unit % together == 0);
         ret_piece[i] = n - 1;
@@ -163,10 +165,10 @@ int topt_totals_init(struct topt_totals *t, const struct topt_costing *k,
                      struct topt_error *err)
 {
     *t = (struct topt_totals){.model = k->model,
-                                .settings = k->settings,
-                                .last_ns = -1,
-                                .hw = k->hw,
-                                .mesh = k->mesh};
+                              .settings = k->settings,
+                              .last_ns = -1,
+                              .hw = k->hw,
+                              .mesh = k->mesh};
     topt_schedule_init(&t->schedule, 1, topt_hw_collective_share(k->hw));
     t->recomputed = calloc((size_t)k->model->nops + 1, sizeof *t->recomputed);
     if (!t->recomputed || (k->settings->by_schedule && open_units(t)) ||

@@ -76,6 +76,7 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *s,
  * pieces were added up as one of so many stages as the settings have. */
 int topt_layers_init(struct topt_totals *t, struct topt_error *err) TOPT_MUST_CHECK;
 int topt_stages_cost(struct topt_totals *t, const struct topt_strategy *s,
-                     struct topt_strategy_cost *cost, struct topt_error *err) TOPT_MUST_CHECK;
+                     struct topt_strategy_cost *cost,
+                     struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -74,6 +74,25 @@ static void rise(const struct topt_tally *t, int buffer)
 
 /* ---- the sink ----------------------------------------------------------------------- */
 
+int64_t topt_held_bytes(const struct topt_costing *k, int tensor, int64_t bytes)
+{
+    const struct topt_model *m = k->model;
+    int p = tensor < 0 ? -1 : m->tensor[tensor].producer;
+    int logits = p >= m->head && p < m->loss && m->op[m->loss].spec->eager;
+    if (p >= 0 && !logits && k->settings->rest_f32)
+        return 2 * bytes;
+    return logits ? bytes / topt_loss_chunks(k->settings->loss) : bytes;
+}
+
+/* Bytes of a buffer that are there at once. */
+static int64_t at_once(const struct topt_tally *t, const struct topt_buffer *b)
+{
+    const struct topt_op *o = &t->k->model->op[b->op];
+    return b->operand < 0
+               ? b->bytes
+               : topt_held_bytes(t->k, o->operand[b->operand].tensor, b->bytes);
+}
+
 static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
                        struct topt_error *err)
 {
@@ -87,11 +106,11 @@ static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
     t->buffer[n] = *b;
     t->counted[n] = !elsewhere && in_flight;
     if (t->counted[n]) {
-        t->live += b->bytes;
+        t->live += at_once(t, b);
         if (t->live > t->cost.transient_bytes)
             t->cost.transient_bytes = t->live;
     } else if (!elsewhere) {
-        t->cost.class_bytes[b->cls] += b->bytes;
+        t->cost.class_bytes[b->cls] += at_once(t, b);
     }
     if (t->alive)
         rise(t, n);
@@ -102,7 +121,7 @@ static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
 static void land(struct topt_tally *t, int buffer)
 {
     if (t->counted[buffer])
-        t->live -= t->buffer[buffer].bytes;
+        t->live -= at_once(t, &t->buffer[buffer]);
     t->counted[buffer] = 0;
 }
 
@@ -118,7 +137,7 @@ static void tally_keep(struct topt_sink *sink, int buffer, enum topt_class cls)
 {
     struct topt_tally *t = (struct topt_tally *)sink;
     land(t, buffer);
-    t->cost.class_bytes[cls] += t->buffer[buffer].bytes;
+    t->cost.class_bytes[cls] += at_once(t, &t->buffer[buffer]);
 }
 
 static const struct topt_buffer *tally_get(struct topt_sink *sink, int buffer)
@@ -153,12 +172,12 @@ static enum topt_eager_how eager(const struct topt_tally *t, int op,
                                  struct topt_eager *ret)
 {
     const struct topt_op *o = &t->k->model->op[op];
-    int parts = t->k->settings->eager;
-    int part = o->spec->loss ? TOPT_EAGER_LOSS : TOPT_EAGER_OPERATORS;
-    int writes = (parts & TOPT_EAGER_SCORES ? TOPT_EAGER_WRITES_SCORES : 0) |
-                 (parts & TOPT_EAGER_NORMS ? TOPT_EAGER_WRITES_NORMS : 0);
-    return parts & part && o->spec->eager ? o->spec->eager(o, t->len, writes, ret)
-                                          : TOPT_EAGER_ALIKE;
+    const struct topt_settings *s = t->k->settings;
+    int writes = (s->eager & TOPT_EAGER_SCORES ? TOPT_EAGER_WRITES_SCORES : 0) |
+                 (s->eager & TOPT_EAGER_NORMS ? TOPT_EAGER_WRITES_NORMS : 0);
+    int as = o->spec->loss ? (int)s->loss : writes;
+    int on = o->spec->loss ? s->loss != TOPT_LOSS_FUSED : s->eager & TOPT_EAGER_OPERATORS;
+    return on && o->spec->eager ? o->spec->eager(o, t->len, as, ret) : TOPT_EAGER_ALIKE;
 }
 
 static int64_t number_bytes(const struct topt_tally *t, struct topt_numbers n)
@@ -173,6 +192,8 @@ void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls)
     if (eager(t, op, &e) == TOPT_EAGER_ALIKE)
         return;
     int64_t forward = number_bytes(t, e.work[0]), backward = number_bytes(t, e.work[1]);
+    if (t->k->settings->rest_f32) /* a copy in f32 is the tensor itself */
+        e.kept = (struct topt_numbers){.f32 = e.kept.real, .bytes = e.kept.bytes};
     t->cost.class_bytes[cls] += number_bytes(t, e.kept);
     t->cost.transient_bytes += forward > backward ? forward : backward;
 }

@@ -109,6 +109,9 @@ extern const struct topt_weights {
     int64_t cls[TOPT_CLASS_COUNT], flight, output;
     int64_t copy; /* of a tensor kept in another layout than where it was made */
 } topt_weights[];
+/* The bytes of a tensor, or its gradient, that are there at once, of 'bytes' in the settings' type: a
+ * kernel of the loss may make logits by chunks, and other tensors may be in f32 (rest_f32). */
+int64_t topt_held_bytes(const struct topt_costing *k, int tensor, int64_t bytes);
 /* Bytes that wait. */
 static inline int64_t topt_in_flight(const struct topt_costing *k, int64_t bytes)
 {

@@ -82,8 +82,8 @@ int topt_overlap_has(enum topt_overlap o, enum topt_async what); /* does it? */
 enum topt_eager_part {
     TOPT_EAGER_OPERATORS = 1, /* but losses; attention is one kernel there too */
     TOPT_EAGER_SCORES =
-        2, /* ... and made of products that write scores, as before 2022 */
-    TOPT_EAGER_LOSS = 4,
+        2,               /* ... and made of products that write scores, as before 2022 */
+    TOPT_EAGER_LOSS = 4, /* of questions alone: settings.loss is then no fused one */
     TOPT_EAGER_OPTIMIZER = 8,
     TOPT_EAGER_NORMS =
         16 /* of operators: RMS norm is written out, not PyTorch's one kernel */
@@ -113,6 +113,10 @@ struct topt_settings {
     int gradient_f32; /* bf16: gradients of parameters are added up in f32 */
     int state_bf16; /* bf16: no master copy in f32, and what the optimizer keeps is bf16 too */
     int shard_f32; /* bf16: a sharded parameter is its f32 master copy alone */
+    /* bf16, with matrices of few bits: other frozen parameters rest in f32, and so are tensors between
+     * operators but logits, as PEFT's prepare_model_for_kbit_training makes them; under autocast the
+     * head multiplies by a copy in bf16, which stays for its backward. */
+    int rest_f32;
     enum topt_gather gather;
     /* A unit of the model recomputes at once, alike others or not; else, as our runtime
      * does, a block that repeats exactly. */
@@ -141,6 +145,7 @@ struct topt_settings {
     /* Under by_schedule: the time in which the host starts one kernel, beside the device's work; 0: it is
      * never late. */
     int64_t host_ns;
+    enum topt_loss_kernel loss;
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
@@ -580,9 +585,9 @@ int topt_cost_move(const struct topt_costing *k, int tensor,
                    const struct topt_layout *from, const struct topt_layout *to,
                    struct topt_move_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 /* The cost by its route, which was asked for beside many others, and the bytes of both ends. */
-int topt_cost_move_by(const struct topt_costing *k, const struct topt_route *by,
-                      int64_t from_bytes, int64_t to_bytes, struct topt_move_cost *ret,
-                      struct topt_error *err) TOPT_MUST_CHECK;
+int topt_cost_move_by(const struct topt_costing *k, int tensor,
+                      const struct topt_route *by, int64_t from_bytes, int64_t to_bytes,
+                      struct topt_move_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 struct topt_shape topt_tensor_shape(const struct topt_tensor *t);
 /* Bytes of a tensor's largest block. */
 int64_t topt_cost_block(const struct topt_costing *k, int tensor,

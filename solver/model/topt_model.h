@@ -335,6 +335,21 @@ struct topt_eager {
 
 /* What frameworks run in different ways; bits. */
 enum { TOPT_EAGER_WRITES_SCORES = 1, TOPT_EAGER_WRITES_NORMS = 2 };
+/* The kernel of a language model's loss, from the most memory to the least. */
+enum topt_loss_kernel {
+    TOPT_LOSS_WRITTEN,  /* logits and their log-softmax in f32, each by itself */
+    TOPT_LOSS_IN_PLACE, /* one copy in f32, which becomes the softmax and its gradient */
+    TOPT_LOSS_SAVED,    /* by chunks of the sequence, whose log-softmax is kept */
+    TOPT_LOSS_FUSED,    /* one pass over logits of the model's type, as our own */
+    TOPT_LOSS_CHUNKED,  /* by chunks, each with its backward at once */
+    TOPT_LOSS_COUNT
+};
+const char *topt_loss_kernel_name(enum topt_loss_kernel k);
+/* The chunks in which it makes logits, one after the other. */
+int topt_loss_chunks(enum topt_loss_kernel k);
+/* Has a model such a loss? */
+struct topt_model;
+int topt_loss_has_kernels(const struct topt_model *m);
 
 struct topt_op_spec {
     const char
@@ -362,7 +377,8 @@ struct topt_op_spec {
      * dimension, in counts); of one round of a loop. */
     int64_t (*flops)(const struct topt_op *op, enum topt_kernel k, const int64_t *len);
     /* May be NULL: ALIKE.  What PyTorch's own kernels do for a local box; 'writes': attention is made of
-     * matrix products that write their scores, RMS norm of elementwise kernels. */
+     * matrix products that write their scores, RMS norm of elementwise kernels; for a loss enum
+     * topt_loss_kernel. */
     enum topt_eager_how (*eager)(const struct topt_op *op, const int64_t *len, int writes,
                                  struct topt_eager *ret);
     /* Rows with windows: counts [off, off + len) of an output dimension 'd' of the
@@ -576,7 +592,8 @@ struct topt_model {
     int nops, ntensors;
     struct topt_op *op;
     struct topt_tensor *tensor;
-    int loss;     /* operator whose output is the loss */
+    int loss; /* operator whose output is the loss */
+    int head; /* the first operator of those just before it whose outputs have its classes */
     int nlayers;  /* one more than the last operator's layer with the largest number */
     int at_layer; /* of operators that are added from now on */
     /* By operator, of a finished model: the first of same row, attributes, extents,

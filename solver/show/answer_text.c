@@ -214,6 +214,19 @@ const char *topt_part_words(const char *part)
     return part;
 }
 
+void topt_memory_words(struct topt_text *out, const json_t *numbers)
+{
+    char x[32], y[32], z[32];
+    if (numbers)
+        topt_text_add(
+            out,
+            "  allocated %s (max_memory_allocated), reserved %s (max_memory_reserved), "
+            "process about %s (nvidia-smi)\n",
+            topt_show_bytes(topt_json_whole_at(numbers, "allocated_bytes"), x, sizeof x),
+            topt_show_bytes(topt_json_whole_at(numbers, "reserved_bytes"), y, sizeof y),
+            topt_show_bytes(topt_json_whole_at(numbers, "process_bytes"), z, sizeof z));
+}
+
 /* List the parts of memory that are at least 1 MiB. */
 static void show_parts(struct topt_text *out, const json_t *parts)
 {

@@ -35,5 +35,8 @@ void topt_text_of_words(struct topt_text *out, const char *heading, const char *
 char *topt_pins_words(const json_t *pins, int64_t time_ns, int64_t memory_bytes);
 /* The printed name of a part of memory. */
 const char *topt_part_words(const char *part);
+/* Add a line with the memory as PyTorch and nvidia-smi show it ("memory" of a plan's prediction);
+ * nothing where 'numbers' is NULL. */
+void topt_memory_words(struct topt_text *out, const json_t *numbers);
 
 #endif

@@ -20,6 +20,7 @@
 #include "topt_lower.h"
 #include "topt_model.h"
 #include "topt_plan.h"
+#include "topt_plan_doc.h"
 
 #define GIB ((double)((int64_t)1 << 30))
 
@@ -356,6 +357,23 @@ static int inside_band(const struct row *r, const struct topt_hw *hw,
     return ns >= low && ns <= high;
 }
 
+/* The one of the three numbers of memory that was measured; of a process without what the row says
+ * of its context it is what is reserved. */
+static double as_seen(const struct row *r, const struct topt_grid_search *s,
+                      const struct topt_strategy_cost *c)
+{
+    const struct topt_costing k = {.hw = s->request->hw,
+                                   .settings = &s->request->settings};
+    json_t *numbers = topt_memory_numbers(&k, c);
+    const char *kind =
+        *r->memory_kind && r->beside_gib <= 0 ? r->memory_kind : "reserved";
+    char key[32];
+    snprintf(key, sizeof key, "%s_bytes", kind);
+    double bytes = json_number_value(json_object_get(numbers, key));
+    json_decref(numbers);
+    return bytes > 0 ? bytes : (double)c->memory_bytes;
+}
+
 struct ran ran_of(const struct row *r, int tensors)
 {
     struct topt_error err = {0};
@@ -378,6 +396,7 @@ struct ran ran_of(const struct row *r, int tensors)
         give_up(r, err.text);
     cost_on(r, &s, &ret);
     ret.limit = limit_of(r, &q);
+    ret.as_seen = as_seen(r, &s, &ret.cost);
     ret.inside = inside_band(r, hw, &ret.cost);
     topt_grid_close(&s);
     topt_planning_fini(&micros);

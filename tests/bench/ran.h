@@ -11,7 +11,10 @@ struct ran {
     struct topt_strategy_cost cost;
     int64_t program; /* peak of the program that our runtime would run */
     double limit;    /* bytes of a GPU that tensors may take */
-    int inside;      /* what was measured is within the band around what is predicted */
+    double
+        as_seen; /* predicted bytes as the row's memory_kind counts them: of tensors alone,
+                      * reserved, or of the process */
+    int inside;  /* what was measured is within the band around what is predicted */
 };
 
 /* A row's model for a step of 'batch' samples as it is costed: with single products where these

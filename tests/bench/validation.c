@@ -199,7 +199,7 @@ static void print_row(const struct group *g, int i, struct error *time,
     count(time, e);
     if (r->memory_gib > 0) {
         double held = r->memory_gib - r->beside_gib;
-        double gib = (double)g->ran[i].cost.memory_bytes / GIB;
+        double gib = g->ran[i].as_seen / GIB;
         printf(" %.1f GiB | %.1f GiB | %+.0f %% |", held, gib, 100 * (gib / held - 1));
         count(memory, gib / held - 1);
     }

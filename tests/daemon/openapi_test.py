@@ -46,7 +46,7 @@ SAMPLES = {"hw": ["lab-cpu"], "min_efficiency": ["80%", "0.8", "80"], "train": [
            "slurm_time": ["1-12:00:00"], "slurm_mem": ["4G"], "slurm_mem_per_gpu": ["2000"], "slurm_account": ["x"],
            "slurm_qos": ["long"], "slurm_mem_per_cpu": ["500"], "slurm_reservation": ["course"], "slurm_exclusive": ["exclusive"]}
 NEEDS = {("mode", "mini-time"): {"gpus": 2}, ("blocks", "free"): {"factors": "zero"}, ("counts", "nodes"): {"max_gpus": 8},
-         ("sequence_parallel", "on"): {"framework": "megatron"}}
+         ("sequence_parallel", "on"): {"framework": "megatron"}, ("loss_kernel", "in-place"): {"framework": "megatron"}}
 
 
 class Reply:

@@ -47,13 +47,15 @@ def model_of(path, batch, seq, *train):
 
 
 def plan_of(model, dp=1, tp=1, zero=0, recompute=False, steps=1, per_node=8, precision="bf16-mixed",
-            framework=None, optimizer="adamw", overlap=None):
+            framework=None, optimizer="adamw", overlap=None, loss=None):
     ranks = dp * tp
     nodes = max(1, ranks // per_node)
     settings = {"dtype": {"f32": "f32", "fp16-mixed": "f16"}.get(precision, "bf16"), "optimizer": optimizer, "granule_bytes": 65536,
                 "micro_batches": steps, "precision": precision}
     if overlap:
         settings["overlap"] = overlap
+    own = {"pytorch": "written", "deepspeed": "written", "megatron": "in-place", "torchtitan": "chunked"}
+    settings["loss_kernel"] = loss or own.get(framework, "fused")
     plan = {"format": "topt-plan/1", "id": "p-0123456789abcdef", "mode": "mini-time",
             "mesh": {"nodes": nodes, "gpus_per_node": ranks // nodes}, "settings": settings,
             "uniform": {"dp": dp, "tp": tp, "zero": zero, "recompute": recompute,
@@ -375,6 +377,35 @@ def check_numbers(gpt, llama):
        "of a plan for topt's own runtime the answer says so", done.stdout[:300])
 
 
+def check_losses(gpt, llama):
+    """What a target has a flag for, says of a script, or refuses."""
+    for target, framework, loss, words in (
+            ("megatron", "megatron", "fused", ("--cross-entropy-loss-fusion", "--cross-entropy-fusion-impl te")),
+            ("megatron", "megatron", "in-place", None), ("torchrun", "pytorch", "written", None),
+            ("hf", "pytorch", "chunked", ("--use_liger_kernel True", '"fused_linear_cross_entropy": true', '"cross_entropy": false')),
+            ("hf", "pytorch", "fused", ("--use_liger_kernel True", '"fused_linear_cross_entropy": false', '"cross_entropy": true')),
+            ("torchrun", "pytorch", "chunked", ("# script: the loss is Liger's LigerFusedLinearCrossEntropyLoss",)),
+            ("accelerate", "pytorch", "fused", ("# script: the loss is fused",)),
+            ("deepspeed", "deepspeed", "chunked", ("LigerFusedLinearCrossEntropyLoss",)),
+            ("torchtitan", "torchtitan", "chunked", None),
+            ("torchtitan", "torchtitan", "fused", ("# differs: the loss is computed in chunks",)),
+            ("torchtune", "pytorch", "chunked-saved", None), ("torchtune", "pytorch", "written", ("# differs: the loss is computed in chunks",))):
+        pure = target == "torchtune"
+        plan = plan_of(llama if pure or target == "torchtitan" else gpt, 8, 1, 1 if target == "megatron" else 3, True,
+                       precision="bf16" if pure else "bf16-mixed", framework=framework, loss=loss)
+        launch(plan, target)
+        done = run("launch", "plan.json", "--for", target)
+        text = done.stdout.replace("\n#   ", " ")
+        ok(done.returncode == 0 and (all(w in text for w in words) if words else not re.search("loss[- ](is|fusion)|liger", text)),
+           f"{target}: the loss {loss}", done.stdout + done.stderr)
+    for target, loss in (("hf", "chunked-saved"), ("torchtune", "fused"), ("torchtune", "chunked")):
+        pure = target == "torchtune"
+        plan = plan_of(llama if pure else gpt, 8, 1, 3, precision="bf16" if pure else "bf16-mixed", framework="pytorch", loss=loss)
+        done = launch(plan, target)
+        ok(done.returncode != 0 and "chunked-saved" in done.stderr and "--loss-kernel written" in done.stderr and done.stderr.count("\n") == 1,
+           f"{target} refuses the loss {loss}", done.stdout + done.stderr)
+
+
 def check_trainers(gpt, llama):
     """Hugging Face's Trainer and torchtune."""
     plan = plan_of(gpt, 8, 1, 2, True, 2, per_node=4, framework="pytorch")
@@ -618,6 +649,7 @@ def main():
         check_numbers(gpt, llama)
         check_stages(llama)
         check_trainers(gpt, llama)
+        check_losses(gpt, llama)
         check_refusals(gpt, llama)
         check_command_line(gpt)
         check_shapes()

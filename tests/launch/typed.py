@@ -159,12 +159,15 @@ def said(done):
 
 # ---- plans, and jobs of them ----------------------------------------------------------------------
 
+LOSS = {"pytorch": "written", "deepspeed": "written", "megatron": "in-place", "torchtitan": "chunked"}
+
+
 def plan_of(model, framework, nodes, each, zero, precision="bf16-mixed"):
     ranks_of = nodes * each
     return {"format": "topt-plan/1", "id": "p-0123456789abcdef", "mode": "mini-time", "framework": framework,
             "mesh": {"nodes": nodes, "gpus_per_node": each},
             "settings": {"dtype": "bf16", "optimizer": "adamw", "granule_bytes": 65536, "micro_batches": 2,
-                         "precision": precision},
+                         "precision": precision, **({"loss_kernel": LOSS[framework]} if framework in LOSS else {})},
             "uniform": {"dp": ranks_of, "tp": 1, "zero": zero, "recompute": True,
                         "micro_batch": model["batch"] // (ranks_of * 2)},
             "model": model, "hw": {"name": "a100-80-dgx"}}

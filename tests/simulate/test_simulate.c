@@ -133,7 +133,9 @@ static void try_strategy(const struct topt_model *m, struct dice *d,
     if (topt_mesh_init(&mesh, grid[g].nodes, grid[g].per_node, NULL))
         return;
     settings.micro_batches = 1 + roll(d, 3) * roll(d, 3);
-    settings.eager = roll(d, 2) ? 0 : TOPT_EAGER_OPERATORS | TOPT_EAGER_LOSS;
+    int fused = roll(d, 2);
+    settings.eager = fused ? 0 : TOPT_EAGER_OPERATORS;
+    settings.loss = fused ? TOPT_LOSS_FUSED : TOPT_LOSS_WRITTEN;
     settings.gather = roll(d, 2) ? TOPT_GATHER_OPERATOR : TOPT_GATHER_UNIT;
     if (topt_settings_fit(m, &settings, NULL))
         settings.micro_batches = 1;

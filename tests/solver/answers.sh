@@ -55,19 +55,36 @@ kernel() # OPTIONS...
 }
 kernels=$(kernel && kernel --software 2023 && kernel --software 2022 && kernel --framework megatron && kernel --framework torchtitan &&
     kernel --framework torchtitan --software 2024 && kernel --software 2022 --attention flash-2)
-[ "$kernels" = "flash-2 operators,loss
-flash-1 operators,loss,optimizer
-written out operators,scores,loss,optimizer
-cudnn loss
+[ "$kernels" = "flash-2 operators
+flash-1 operators,optimizer
+written out operators,scores,optimizer
+cudnn none
 flash-2 operators-but-norms
 flash-2 operators,optimizer
-said operators,loss,optimizer" ]
+said operators,optimizer" ]
 check "kernels follow from the framework and the year of its release: $(echo "$kernels" | paste -sd ' ')"
 "$topt" plan "$model" --hw h100-80-dgx --batch 64 --gpus 8 --software 98 >year 2>err
 [ $? != 0 ] && grep -q software err
 check "a year is one: $(cat err)"
 
-fewest=$(jq .gpus out) best=$(jq '[.alternatives[].gpus] | max' out)
+holds '.assumed | map(select(.what == "loss kernel")) == [{"what": "loss kernel", "value": "written", "option": "--loss-kernel"}]'
+check "the kernel of the loss that was taken is named"
+holds '.memory | .allocated_bytes < .reserved_bytes and .reserved_bytes < .process_bytes' &&
+    jq -e '.memory.reserved_bytes == .memory_bytes' out >/dev/null
+check "memory as PyTorch and nvidia-smi show it: $(jq -c .memory out)"
+ask --framework megatron && holds '.assumed | map(select(.what == "loss kernel").value) == ["in-place"]' &&
+    ask --framework torchtitan && holds '.assumed | map(select(.what == "loss kernel").value) == ["chunked"]' &&
+    ask --framework topt --gpus 4 && holds '.assumed | map(select(.what == "loss kernel")) == []'
+check "each framework has its own, and topt run has one alone"
+! ask --framework megatron --loss-kernel written && grep -q -- '--loss-kernel written: Megatron-LM .* (it has in-place, fused)' err &&
+    [ "$(wc -l <err)" = 1 ]
+check "a kernel that the framework lacks is refused, with those that it has"
+long() { "$topt" plan "$model" --hw h100-80-dgx --batch 4 --seq 65536 --train lora --precision bf16 --gpus 1 --json "$@" >out 2>err; }
+long
+holds '(.feasible | not) and (.with | map(select(.ask == "--loss-kernel chunked" and .gpus == 1)) | length == 1)' &&
+    long --loss-kernel chunked && holds .feasible
+check "where nothing fits, the kernel with which it would is offered"
+ask && fewest=$(jq .gpus out) best=$(jq '[.alternatives[].gpus] | max' out)
 ask --min-efficiency 0.8 && holds ".gpus == $best and .gpus > $fewest"
 check "an efficiency asks for the most GPUs that keep it"
 ask --min-efficiency 1 && holds '.alternatives[0].efficiency < 1 and .gpus > .alternatives[0].gpus and

@@ -94,7 +94,8 @@ given() # OPTION: the value whose effect its default words are
         --overlap) echo fsdp ;;
         --attention) echo flash-2 ;;
         --software) echo 2026 ;;
-        --eager) echo operators,loss ;;
+        --loss-kernel) echo written ;;
+        --eager) echo operators ;;
         --gpus | --hw | --loss | --capacity | --micro-batches | --sequence-parallel | --pin | --max-work | --gradient-f32 | --tensor-parallel | --sequence-splits) echo - ;;
     esac
 }

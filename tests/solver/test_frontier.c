@@ -234,7 +234,10 @@ static void test_against_brute_force(void)
         r.factors = 0;
         r.settings.accounting = seed % 5 ? TOPT_ACCOUNTING_RUN : TOPT_ACCOUNTING_PAPER;
         r.settings.overlap = (enum topt_overlap)(seed % 3);
-        r.settings.eager = (int)(seed / 3 % 16);
+        r.settings.eager = (int)(seed / 3 % 16) & ~TOPT_EAGER_LOSS;
+        r.settings.loss = seed / 3 & TOPT_EAGER_LOSS
+                              ? (enum topt_loss_kernel)(seed / 7 % TOPT_LOSS_COUNT)
+                              : TOPT_LOSS_FUSED;
         if (m)
             compare(&r, k->nodes, k->per_node, &t);
         topt_model_destroy(m);
@@ -408,8 +411,11 @@ static void test_hand_worked(void)
     struct topt_mesh mesh;
     if (topt_mesh_init(&mesh, 1, 1, NULL))
         return;
-    struct topt_settings settings = {
-        .dtype = TOPT_F32, .optimizer = TOPT_SGD, .granule_bytes = 1, .micro_batches = 1};
+    struct topt_settings settings = {.dtype = TOPT_F32,
+                                     .optimizer = TOPT_SGD,
+                                     .granule_bytes = 1,
+                                     .micro_batches = 1,
+                                     .loss = TOPT_LOSS_FUSED};
     struct topt_router *r = topt_router_create(hand, &mesh);
     struct topt_costing k = {m, hand, &mesh, &settings, r, NULL};
     struct topt_strategy *s = topt_strategy_create(m);

@@ -336,7 +336,8 @@ static void test_kernels(void)
     s.granule_bytes = 1;
     s.dtype = TOPT_BF16;
     struct topt_strategy_cost own = cost_small(&s, 1, TOPT_ZERO_NONE);
-    s.eager = TOPT_EAGER_OPERATORS | TOPT_EAGER_LOSS;
+    s.eager = TOPT_EAGER_OPERATORS;
+    s.loss = TOPT_LOSS_WRITTEN;
     struct topt_strategy_cost eager = cost_small(&s, 1, TOPT_ZERO_NONE);
     is_int(eager.sum.class_bytes[TOPT_CLASS_KEPT],
            own.sum.class_bytes[TOPT_CLASS_KEPT] - 2 * LOGITS,
@@ -346,10 +347,70 @@ static void test_kernels(void)
     ok(eager.transient_cap > own.transient_cap, "... and more is alive at once");
     is_int(eager.sum.class_bytes[TOPT_CLASS_PARAM], own.sum.class_bytes[TOPT_CLASS_PARAM],
            "parameters are what they are");
-    s.eager = TOPT_EAGER_LOSS;
+    s.eager = 0;
     struct topt_strategy_cost compiled = cost_small(&s, 1, TOPT_ZERO_NONE);
     is_int(compiled.sum.class_bytes[TOPT_CLASS_KEPT],
            eager.sum.class_bytes[TOPT_CLASS_KEPT], "so it is where blocks are compiled");
+}
+
+/* The most bytes in flight of an operator by itself, with this kernel of the loss. */
+static int64_t in_flight(const char *name, enum topt_loss_kernel loss, int64_t *ret_kept)
+{
+    struct topt_model *m = topt_model_create("one", 2, 16, NULL);
+    struct topt_attrs table = {.vocab = 8, .features = 4}, classes = {.features = 40};
+    struct topt_settings s = topt_settings_default();
+    struct topt_fragment_cost c = {.transient_bytes = -1};
+    struct topt_config whole = topt_config_none();
+    struct topt_mesh mesh;
+    s.dtype = TOPT_BF16;
+    s.granule_bytes = 1;
+    s.loss = loss;
+    int x = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
+    x = topt_model_add(m, "linear", "head", 1, &x, &classes, NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    if (x >= 0 && !topt_model_finish(m, NULL) && !topt_mesh_init(&mesh, 1, 1, NULL)) {
+        struct topt_router *r = topt_router_create(hw, &mesh);
+        struct topt_costing k = {m, hw, &mesh, &s, r, NULL};
+        struct topt_edge_end from = topt_edge_producer(&k, 1, &whole), to;
+        struct topt_edge_cost e = {.nalts = 0};
+        int op = topt_model_find(m, name);
+        to = topt_edge_consumer(&k, 2, 0, &whole, 0);
+        if (topt_cost_op(&k, op, &whole, &c, NULL) ||
+            topt_cost_edge(&k, m->op[2].operand[0].tensor, &from, &to, &e, NULL))
+            c.transient_bytes = -1;
+        *ret_kept = e.alt[0].class_bytes[TOPT_CLASS_KEPT];
+        topt_router_destroy(r);
+    }
+    topt_model_destroy(m);
+    return c.transient_bytes;
+}
+
+/* By hand, bytes for each of 2 x 16 x 40 logits in bf16, eighths. */
+static void test_loss_kernels(void)
+{
+    enum { LOGITS = 2 * 16 * 40 };
+    static const struct {
+        enum topt_loss_kernel kernel;
+        int64_t alive, kept, head; /* in the loss; kept for it; logits at the head */
+        const char *why;
+    } rows[] = {
+        {TOPT_LOSS_WRITTEN, 8 * 12, 0, 8 * 2, "log-softmax and two gradients in f32"},
+        {TOPT_LOSS_IN_PLACE, 8 * 6, 0, 8 * 2, "bf16 and one copy in f32"},
+        {TOPT_LOSS_SAVED, 8 * 4 + 8, 0, 2, "all log-softmax, two gradients of an eighth"},
+        {TOPT_LOSS_FUSED, 8 * 2, 8 * 2, 8 * 2, "logits and their gradient in bf16"},
+        {TOPT_LOSS_CHUNKED, 12, 0, 2, "an eighth of what is written"},
+    };
+    int64_t kept, small = in_flight("loss", TOPT_LOSS_FUSED, &kept) - 2 * LOGITS;
+    int64_t beside = in_flight("head", TOPT_LOSS_FUSED, &kept) - 2 * LOGITS;
+    is_int(small, 0, "a fused kernel's gradient is the most in flight");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *name = topt_loss_kernel_name(rows[i].kernel);
+        is_int(8 * (in_flight("loss", rows[i].kernel, &kept) - small),
+               rows[i].alive * LOGITS, "%s: %s", name, rows[i].why);
+        is_int(8 * kept, rows[i].kept * LOGITS, "... kept of the logits");
+        is_int(8 * (in_flight("head", rows[i].kernel, &kept) - beside),
+               rows[i].head * LOGITS, "... made at once by the head");
+    }
 }
 
 /* Bytes kept by an operator of its own, over 'own' of the same. */
@@ -402,8 +463,6 @@ static void test_kept(void)
     is_int(kept_more("attention", 6, &heads, parts), 0, "attention is one kernel");
     is_int(kept_more("attention", 6, &heads, scores), (2 * 4 + 1) * 2 * 4 * 16 * 16,
            "... or keeps two numbers and a byte of each pair");
-    is_int(kept_more("attention", 6, &heads, TOPT_EAGER_LOSS), 0,
-           "which the loss is not");
 }
 
 /* An operator reads what the one before it makes as both of its inputs: while the second
@@ -482,6 +541,7 @@ int main(void)
     test_settings();
     test_overlap();
     test_kernels();
+    test_loss_kernels();
     test_kept();
     check_random(1, 1, 0, TOPT_SPACE_FULL);
     check_random(1, 2, 1, TOPT_SPACE_FULL);

@@ -19,7 +19,8 @@ static const char llama[] =
     "\"vocab_size\":128256,\"max_position_embeddings\":131072,\"rms_norm_eps\":1e-5,"
     "\"rope_theta\":500000.0,\"tie_word_embeddings\":false}";
 
-static struct topt_strategy_cost cost_llama(const char *train)
+/* 'rest_f32': beside few bits (topt_settings). */
+static struct topt_strategy_cost cost_llama_resting(const char *train, int rest_f32)
 {
     struct topt_error err = {0};
     struct topt_import_options o = {.batch = 1, .seq = 128, .train = train};
@@ -30,6 +31,8 @@ static struct topt_strategy_cost cost_llama(const char *train)
     struct topt_mesh mesh;
     s.dtype = TOPT_BF16;
     s.granule_bytes = 1;
+    s.rest_f32 = rest_f32;
+    s.gather = rest_f32 ? TOPT_GATHER_UNIT : TOPT_GATHER_OPERATOR;
     if (!m || topt_mesh_init(&mesh, 1, 1, &err))
         return c;
     struct topt_strategy *st = topt_strategy_create(m);
@@ -41,6 +44,30 @@ static struct topt_strategy_cost cost_llama(const char *train)
     topt_strategy_destroy(st);
     topt_model_destroy(m);
     return c;
+}
+
+static struct topt_strategy_cost cost_llama(const char *train)
+{
+    return cost_llama_resting(train, 0);
+}
+
+/* As PEFT prepares a model of few bits: embedding, head and norms in f32, and what is kept between
+ * operators, but logits and statistics; the head's copy in bf16 beside it. */
+static void test_rest_f32(void)
+{
+    const int64_t head = (int64_t)4096 * 128256, norms = (32 * 2 + 1) * 4096,
+                  logits = 2 * (int64_t)128 * 128256;
+    struct topt_strategy_cost c = cost_llama("lora:16+4bit"),
+                              r = cost_llama_resting("lora:16+4bit", 1);
+    int64_t kept = c.sum.class_bytes[TOPT_CLASS_KEPT] - logits;
+    int64_t twice = r.sum.class_bytes[TOPT_CLASS_KEPT] - logits - 2 * head;
+    is_int(r.sum.class_bytes[TOPT_CLASS_PARAM] - c.sum.class_bytes[TOPT_CLASS_PARAM],
+           2 * (2 * head + norms), "beside 4 bits the rest is in f32");
+    is_int(r.sum.class_bytes[TOPT_CLASS_STATE], c.sum.class_bytes[TOPT_CLASS_STATE],
+           "... states as before");
+    ok(twice > 1.9 * (double)kept && twice <= 2 * kept,
+       "... and what is kept takes %.3f times as much, the head's copy apart",
+       (double)twice / (double)kept);
 }
 
 static void test_bytes(void)
@@ -269,6 +296,7 @@ int main(void)
                                          "*.norm?",         "gate_up"};
     hw = topt_hw_load("v100-dgx1-2x8", NULL);
     test_bytes();
+    test_rest_f32();
     test_floor();
     test_levels();
     for (size_t i = 0; i < sizeof search / sizeof *search; i++) {

@@ -346,6 +346,20 @@ void topt_model_say_role(struct topt_model *m, enum topt_op_role role)
     m->op[m->nops - 1].role = role;
 }
 
+static void find_head(struct topt_model *m)
+{
+    m->head = m->loss;
+    while (m->head > 0) {
+        const struct topt_op *op = &m->op[m->head], *before = op - 1;
+        int t = before->operand[before->output].tensor;
+        const struct topt_tensor *x = &m->tensor[t];
+        if (op->ninputs != 1 || op->operand[op->input[0]].tensor != t ||
+            x->nconsumers != 1 || x->dim[x->ndim - 1].count != m->vocab)
+            return;
+        m->head--;
+    }
+}
+
 static int find_loss(struct topt_model *m, struct topt_error *err)
 {
     m->loss = -1;
@@ -366,6 +380,7 @@ static int find_loss(struct topt_model *m, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "the model has no loss (such as cross_entropy)");
     m->vocab = m->op[m->loss].count[2];
+    find_head(m);
     for (int i = 0; i < m->nops; i++)
         m->parameters += topt_op_parameters(&m->op[i]);
     return 0;

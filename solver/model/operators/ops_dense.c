@@ -202,22 +202,86 @@ static int64_t flops_cross_entropy(const struct topt_op *op, enum topt_kernel k,
     return 4 * len[0] * len[1] * len[2];
 }
 
-/* Logits to f32, and their log-softmax, which is what backward reads: who trains lets
- * go of the outputs before.  Backward makes the gradient of the loss for each logit
- * and that of the log-softmax, both in f32; when it is rounded to the logits' own
- * type, two of the three are gone.  The log-softmax reads its input three times; it and the loss took
- * 4.3 passes of a copy kernel over f32 forward and 8.3 backward in Liger-Kernel's table of PyTorch's
- * cross-entropy on an A100 (32768 to 131072 words, 2024-09-03). */
+/* The kernels of the loss.  Copies of the logits, forward and backward: those alive at once while a
+ * chunk is at hand, the logits and their gradient with them; those kept of all chunks; and those
+ * read or written.  Read on 2026-11-29 in
+ *
+ *     written   transformers, loss/loss_utils.py (logits.float(), then PyTorch's cross_entropy: the
+ *               log-softmax is kept; backward makes its gradient and that of the copy before both
+ *               are gone)
+ *     in-place  Megatron-LM, core/tensor_parallel/cross_entropy.py
+ *     saved     torchtune, modules/loss/cross_entropy_loss.py (LinearCrossEntropyLoss, 8 chunks,
+ *               each of which keeps its log-softmax); litgpt's chunked_cross_entropy likewise
+ *     chunked   torchtitan, components/loss.py (8 chunks, each with its backward at once: "written"
+ *               of an eighth).  Liger's fused_linear_cross_entropy makes more, smaller chunks
+ *
+ * The log-softmax reads its input three times; it and the loss took 4.3 passes of a copy kernel over f32
+ * forward and 8.3 backward in Liger-Kernel's table of PyTorch's cross-entropy on an A100 (32768 to 131072
+ * words, 2024-09-03).
+ *
+ * "fused" (torch.compile, Liger's cross_entropy, Transformer Engine's) is as our own kernels. */
+static const struct loss_kernel {
+    const char *name;
+    int chunks;
+    struct topt_numbers kept, alive[2], moved[2];
+    int kernels; /* of a chunk, each way */
+} loss_kernels[TOPT_LOSS_COUNT] = {
+    [TOPT_LOSS_FUSED] = {.name = "fused", .chunks = 1},
+    [TOPT_LOSS_WRITTEN] = {.name = "written",
+                           .chunks = 1,
+                           .alive = {{.real = 1, .f32 = 2}, {.f32 = 3}},
+                           .moved = {{.real = 1, .f32 = 5}, {.real = 1, .f32 = 9}},
+                           .kernels = 3},
+    [TOPT_LOSS_IN_PLACE] = {.name = "in-place",
+                            .chunks = 1,
+                            .alive = {{.real = 1, .f32 = 1}, {.real = 1, .f32 = 1}},
+                            .moved = {{.real = 1, .f32 = 9}, {.real = 1, .f32 = 3}},
+                            .kernels = 8},
+    [TOPT_LOSS_SAVED] = {.name = "chunked-saved",
+                         .chunks = 8,
+                         .kept.f32 = 1,
+                         .alive = {{.real = 1, .f32 = 1}, {.f32 = 2}},
+                         .moved = {{.real = 1, .f32 = 5}, {.real = 1, .f32 = 9}},
+                         .kernels = 3},
+    [TOPT_LOSS_CHUNKED] = {.name = "chunked",
+                           .chunks = 8,
+                           .alive = {{.real = 1, .f32 = 2}, {.f32 = 3}},
+                           .moved = {{.real = 1, .f32 = 5}, {.real = 1, .f32 = 9}},
+                           .kernels = 3},
+};
+
+const char *topt_loss_kernel_name(enum topt_loss_kernel k)
+{
+    return (unsigned)k < TOPT_LOSS_COUNT ? loss_kernels[k].name : "unknown";
+}
+
+int topt_loss_has_kernels(const struct topt_model *m)
+{
+    return m->op[m->loss].spec->eager != NULL;
+}
+
+int topt_loss_chunks(enum topt_loss_kernel k)
+{
+    return loss_kernels[k].chunks;
+}
+
 static enum topt_eager_how eager_cross_entropy(const struct topt_op *op,
-                                               const int64_t *len, int writes,
+                                               const int64_t *len, int as,
                                                struct topt_eager *ret)
 {
-    int64_t n = len[0] * len[1] * len[2];
-    (void)op, (void)writes;
-    *ret = (struct topt_eager){
-        .moved = {{.real = n, .f32 = 5 * n}, {.real = n, .f32 = 9 * n}},
-        .kernels = {3, 3},
-        .work = {{.real = n, .f32 = 2 * n}, {.real = -n, .f32 = 3 * n}}};
+    const struct loss_kernel *k = &loss_kernels[as];
+    int64_t n = len[0] * len[1] * len[2], chunk = (n + k->chunks - 1) / k->chunks;
+    (void)op;
+    *ret = (struct topt_eager){.flops = {0}};
+    for (int i = 0; i < 2; i++) {
+        ret->moved[i] = (struct topt_numbers){.real = k->moved[i].real * n,
+                                              .f32 = k->moved[i].f32 * n};
+        ret->kernels[i] = k->kernels * k->chunks;
+        /* The gradient for a chunk's logits is counted beside this. */
+        ret->work[i] =
+            (struct topt_numbers){.real = (k->alive[i].real - 1) * chunk,
+                                  .f32 = k->alive[i].f32 * chunk + k->kept.f32 * n};
+    }
     return TOPT_EAGER_INSTEAD;
 }
 

@@ -70,6 +70,7 @@ static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_be
     json_object_set_new(a, "micro_batches", json_integer(f->k->settings->micro_batches));
     json_t *predicted = json_object_get(plan, "predicted");
     json_object_set(a, "memory_parts", json_object_get(predicted, "memory_parts"));
+    json_object_set(a, "memory", json_object_get(predicted, "memory"));
     json_object_set(a, "band", json_object_get(predicted, "band"));
     if (json_object_get(predicted, "simulated_ns"))
         json_object_set(a, "simulated_ns", json_object_get(predicted, "simulated_ns"));

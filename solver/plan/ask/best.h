@@ -87,6 +87,12 @@ int topt_answer_unfinished(const struct topt_planning *m, int64_t gpus, json_t *
 int topt_answer_infeasible(struct topt_planning *m, int64_t gpus, int doubt, json_t **ret,
                            struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Put "with", what would fit on fewer than 'below' of these GPUs, INT64_MAX: on any, if it had been
+ * asked for.  Of spaces that take long nothing is tried. */
+int topt_answer_relaxed(struct topt_planning *m, const int64_t *count, int n,
+                        int64_t below, json_t *answer,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+
 /* So many can't share the batch (topt_count_divides_batch). */
 int topt_answer_indivisible(const struct topt_planning *m, int64_t gpus,
                             const int64_t nearest[2], json_t **ret,

@@ -154,6 +154,7 @@ struct relaxation {
     int (*excluded)(const struct topt_planning *m);
     void (*allow)(struct topt_request *r); /* NULL: as it is */
     const char *train;                     /* what is trained instead; NULL: the same */
+    int of_loss; /* strategies cost something else: tried where nothing fits, without a memo */
 };
 
 static int excludes_tensor(const struct topt_planning *m)
@@ -195,11 +196,30 @@ static void allow_micro(struct topt_request *r)
     r->micro_batches = 0;
 }
 
+/* The framework's kernel of the loss that takes the least memory. */
+static enum topt_loss_kernel leanest_loss(const struct topt_request *r)
+{
+    return (enum topt_loss_kernel)(31 - __builtin_clz((unsigned)r->framework->losses));
+}
+
+static int leaves_loss(const struct topt_planning *m)
+{
+    const struct topt_request *r = m->request;
+    return r->framework && topt_loss_has_kernels(r->model) &&
+           r->settings.loss < leanest_loss(r);
+}
+
+static void allow_loss(struct topt_request *r)
+{
+    r->settings.loss = leanest_loss(r);
+}
+
 static const struct relaxation relaxations[] = {
-    {"--tensor-parallel", excludes_tensor, allow_tensor, NULL},
-    {"--factors all", excludes_factors, allow_factors, NULL},
-    {"other --micro-batches", excludes_micro, allow_micro, NULL},
-    {"--train lora", trains_all, NULL, "lora"},
+    {"--tensor-parallel", excludes_tensor, allow_tensor, NULL, 0},
+    {"--factors all", excludes_factors, allow_factors, NULL, 0},
+    {"other --micro-batches", excludes_micro, allow_micro, NULL, 0},
+    {"--train lora", trains_all, NULL, "lora", 0},
+    {"--loss-kernel ", leaves_loss, allow_loss, NULL, 1},
 };
 enum { RELAXATIONS = sizeof relaxations / sizeof *relaxations };
 
@@ -210,7 +230,7 @@ static int relax(const struct topt_planning *m, const struct relaxation *x,
                  struct topt_model **ret_other, struct topt_error *err)
 {
     *ret = *m->request;
-    *ret_memo = m->memo;
+    *ret_memo = x->of_loss ? NULL : m->memo;
     *ret_other = NULL;
     if (x->allow)
         x->allow(ret);
@@ -236,13 +256,16 @@ static int try_relaxed(const struct topt_planning *asked, const struct relaxatio
     struct topt_model *other;
     struct topt_planning m;
     struct fewest f = {.best = {0}};
+    char ask[64];
     int rc = relax(asked, x, &r, &memo, &other, err);
     if (rc > 0 && !(rc = topt_planning_init(&m, &r, err))) {
         m.memo = memo;
         rc = first_fit(&m, count, n, &f, err);
+        snprintf(ask, sizeof ask, "%s%s", x->ask,
+                 x->of_loss ? topt_loss_kernel_name(r.settings.loss) : "");
         if (!rc && f.best.found)
             json_array_append_new(with,
-                                  json_pack("{s:s, s:I, s:I}", "ask", x->ask, "gpus",
+                                  json_pack("{s:s, s:I, s:I}", "ask", ask, "gpus",
                                             (json_int_t)f.gpus, "memory_bytes",
                                             (json_int_t)f.best.solution.memory_bytes));
         topt_best_fini(&f.best);
@@ -252,10 +275,8 @@ static int try_relaxed(const struct topt_planning *asked, const struct relaxatio
     return rc;
 }
 
-/* "with": what would fit on fewer than 'below' GPUs if it had been asked for.  Of spaces
- * that take long nothing is tried. */
-static int put_relaxed(struct topt_planning *m, const int64_t *count, int n,
-                       int64_t below, json_t *answer, struct topt_error *err)
+int topt_answer_relaxed(struct topt_planning *m, const int64_t *count, int n,
+                        int64_t below, json_t *answer, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     json_t *with = json_array();
@@ -263,7 +284,8 @@ static int put_relaxed(struct topt_planning *m, const int64_t *count, int n,
     while (n > 0 && count[n - 1] >= below)
         n--;
     for (int i = 0; i < RELAXATIONS && !rc && r->space == TOPT_SPACE_UNIFORM; i++)
-        if (relaxations[i].excluded(m) && !topt_request_brief(r))
+        if (!topt_request_brief(r) && relaxations[i].excluded(m) &&
+            (below == INT64_MAX || !relaxations[i].of_loss))
             rc = try_relaxed(m, &relaxations[i], count, n, with, err);
     if (!rc && json_array_size(with))
         json_object_set(answer, "with", with);
@@ -360,7 +382,7 @@ static int answer_found(struct topt_planning *m, const struct counts *c,
     if (!rc && json_array_size(all.named))
         json_object_set(*ret, "alternatives", all.named);
     if (!rc)
-        rc = put_relaxed(m, c->at, c->n, f->gpus, *ret, err);
+        rc = topt_answer_relaxed(m, c->at, c->n, f->gpus, *ret, err);
     if (!rc && topt_request_brief(r))
         json_object_set_new(*ret, "brief", json_true());
     topt_alternatives_fini(&all);
@@ -380,7 +402,7 @@ static int answer_not_found(struct topt_planning *m, const struct counts *c,
         return topt_answer_indivisible(m, c->at[0], nearest, ret, err);
     if (topt_answer_infeasible(m, f->gpus, f->doubt && f->doubt != f->gpus, ret, err))
         return -1;
-    return put_relaxed(m, c->at, c->n, INT64_MAX, *ret, err);
+    return topt_answer_relaxed(m, c->at, c->n, INT64_MAX, *ret, err);
 }
 
 /* A last resort, such as tensor parallelism over nodes, is tried only after every number of

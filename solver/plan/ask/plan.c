@@ -57,7 +57,8 @@ static int mini_time(struct topt_planning *m, json_t **ret, struct topt_error *e
         if (!gave_up && !shares_inside_nodes(m, nearest))
             return topt_answer_indivisible(m, r->gpus, nearest, ret, err);
         return gave_up ? topt_answer_unfinished(m, r->gpus, ret, err)
-                       : topt_answer_infeasible(m, r->gpus, 0, ret, err);
+                       : topt_answer_infeasible(m, r->gpus, 0, ret, err) ||
+                             topt_answer_relaxed(m, &r->gpus, 1, INT64_MAX, *ret, err);
     }
     snprintf(why, sizeof why, "%s on %d GPU%s within %s per GPU",
              b.stopped ? "fastest found so far" : "fastest", b.mesh.devices,

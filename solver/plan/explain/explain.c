@@ -100,6 +100,7 @@ static void put_memory(struct topt_text *t, const struct topt_plan_doc *p,
     if (limit)
         topt_text_add(t, " of %s usable", topt_show_bytes(limit, c, sizeof c));
     topt_text_add(t, "\n");
+    topt_memory_words(t, json_object_get(json_object_get(doc, "predicted"), "memory"));
     json_object_foreach(parts, key, value)
     {
         if (strcmp(key, "reserve"))
@@ -339,6 +340,7 @@ json_t *topt_plan_explain_json(const json_t *plan, const struct topt_explain_opt
     json_object_set_new(ret, "model", json_string(p->model->name));
     json_object_set_new(ret, "rates", rates_of(p));
     json_object_set(ret, "memory_parts", json_object_get(predicted, "memory_parts"));
+    json_object_set(ret, "memory", json_object_get(predicted, "memory"));
     json_object_set(ret, "memory_bytes", json_object_get(predicted, "memory_bytes"));
     json_object_set(ret, "peak_bytes", json_object_get(predicted, "peak_bytes"));
     json_object_set_new(ret, "time", time); /* nothing where there is none, as below */

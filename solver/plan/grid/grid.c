@@ -261,7 +261,9 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
                                               struct topt_error *err)
 {
     struct topt_grid_settings *at = s->settings;
+    int rest_f32 = t->settings.rest_f32 && v->level < TOPT_ZERO_PARAM;
     while (at && (at->settings.micro_batches != v->micro_batches ||
+                  at->settings.rest_f32 != rest_f32 ||
                   at->settings.by_schedule != v->by_schedule ||
                   at->settings.stages != v->stages ||
                   at->settings.stage_chunks != v->virtual_stages))
@@ -278,6 +280,7 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     at->settings.stages = v->stages;
     at->settings.stage_chunks = v->virtual_stages;
     at->settings.order = v->virtual_stages > 1 ? TOPT_ORDER_INTERLEAVED : TOPT_ORDER_1F1B;
+    at->settings.rest_f32 = at->searched.rest_f32 = rest_f32;
     if (topt_settings_scheduled(&at->settings))
         at->searched.accounting = TOPT_ACCOUNTING_LEAST;
     return s->settings = at;

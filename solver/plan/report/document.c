@@ -135,6 +135,7 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
                           (json_int_t)c->sum.network_ns);
     put_stages(&c->stage, p);
     json_object_set_new(p, "memory_parts", topt_memory_parts(f->k->hw, c));
+    json_object_set_new(p, "memory", topt_memory_numbers(f->k, c));
     json_object_set_new(p, "band", topt_prediction_band(f->k->hw, c, f->peak_bytes));
     put_simulated(f, p);
     return p;
@@ -271,6 +272,7 @@ static const struct setting setting[] = {
     {"gradient_f32", FLAG, AT(gradient_f32)},
     {"state_bf16", FLAG, AT(state_bf16)},
     {"shard_f32", FLAG, AT(shard_f32)},
+    {"rest_f32", FLAG, AT(rest_f32)},
     {"accounting", WORD, AT(accounting), TOPT_ACCOUNTING_RUN, .what = "accounting",
      .word = topt_accounting_name, .words = TOPT_ACCOUNTING_COUNT},
     {"overlap", WORD, AT(overlap), TOPT_OVERLAP_NONE, .what = "overlap",
@@ -291,6 +293,8 @@ static const struct setting setting[] = {
      .word = topt_order_name, .words = TOPT_ORDERS},
     {"even_stages", FLAG, AT(even_stages)},
     {"host_ns", NUMBER, AT(host_ns), .most = 1000000000},
+    {"loss_kernel", WORD, AT(loss), TOPT_LOSS_FUSED, .what = "loss kernel",
+     .word = topt_loss_kernel_name, .words = TOPT_LOSS_COUNT},
     {"eager", EAGER, AT(eager)}};
 
 enum { SETTINGS = sizeof setting / sizeof *setting };
@@ -491,10 +495,13 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
     const struct topt_precision *known; /* dtype and state_bf16 say the same */
     for (int i = 0; i < SETTINGS; i++)
         allowed[1 + i] = setting[i].name;
-    *ret = (struct topt_settings){.micro_batches = 1, .stages = 1, .stage_chunks = 1};
+    *ret = (struct topt_settings){
+        .micro_batches = 1, .stages = 1, .stage_chunks = 1, .loss = TOPT_LOSS_FUSED};
     int rc = topt_json_only(s, "settings", allowed, err);
     for (int i = 0; i < SETTINGS && !rc; i++)
         rc = read_setting(s, &setting[i], ret, err);
+    if (ret->eager & TOPT_EAGER_LOSS) /* before settings had the kernel */
+        ret->loss = TOPT_LOSS_WRITTEN;
     return rc || topt_json_string_or(s, "settings", "precision", &precision, err) ||
            topt_precision_find(precision, &known, err);
 }

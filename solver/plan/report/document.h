@@ -10,8 +10,9 @@
 
 /* The contents of a plan document beside the strategy. */
 struct topt_plan_facts {
-    const struct topt_costing *k;   /* of a micro-batch */
-    const struct topt_mesh *whole;  /* all devices, of which k's mesh is one pipeline stage */
+    const struct topt_costing *k; /* of a micro-batch */
+    const struct topt_mesh
+        *whole; /* all devices, of which k's mesh is one pipeline stage */
     const struct topt_model *model; /* of the whole batch */
     const struct topt_strategy *strategy;
     const struct topt_strategy_cost *cost;

@@ -25,6 +25,20 @@ json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_c
     return parts;
 }
 
+json_t *topt_memory_numbers(const struct topt_costing *k,
+                            const struct topt_strategy_cost *c)
+{
+    int64_t low, high, stays = 0, all = c->memory_bytes;
+    for (int i = 0; i < TOPT_CLASS_BUFFERS;
+         i++) /* what follows has the allocator's share */
+        stays += c->sum.class_bytes[i];
+    int64_t come = (all - stays) / (1000 + k->settings->allocator_permille) * 1000;
+    topt_hw_runtime_bytes(k->hw, &low, &high);
+    return json_pack("{s:I, s:I, s:I}", "allocated_bytes", (json_int_t)(stays + come),
+                     "reserved_bytes", (json_int_t)all, "process_bytes",
+                     (json_int_t)(all + (low + high) / 2));
+}
+
 /* Shares of the time by basis, and the band that follows. */
 static json_t *time_band(const struct topt_hw *hw, const struct topt_strategy_cost *c)
 {

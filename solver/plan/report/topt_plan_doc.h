@@ -38,6 +38,11 @@ void topt_plan_doc_destroy(struct topt_plan_doc *p);
 /* Memory of the largest device by component: what adds up to memory_bytes, and the
  * reserve beside it.  A new reference. */
 json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_cost *c);
+/* The same memory as three instruments show it: {"allocated_bytes"} of tensors, PyTorch's
+ * max_memory_allocated; {"reserved_bytes"} with what its allocator can't use, max_memory_reserved, which
+ * has to fit; {"process_bytes"} with about what context and libraries take, nvidia-smi's.  Owned. */
+json_t *topt_memory_numbers(const struct topt_costing *k,
+                            const struct topt_strategy_cost *c);
 /* Between what and what memory of the device and time will be, and what the time rests
  * on:
  *

@@ -7,9 +7,11 @@
  *   DeepSpeed   runtime/zero/config.py (buckets of 5e8, 1e9 parameters live), runtime/config.py
  *               (the batch).
  *   Megatron-LM core/distributed (one f32 gradient buffer), training/arguments.py,
- *               core/optimizer/distrib_optimizer.py.
+ *               core/optimizer/distrib_optimizer.py,
+ *               core/tensor_parallel/cross_entropy.py (the loss in place, in f32; fused by
+ *               --cross-entropy-loss-fusion).
  *   torchtitan  torchtitan/distributed, config/configs.py (FSDP2 throughout; heads that tensor
- *               parallelism has to divide).
+ *               parallelism has to divide), components/loss.py (chunks; fused where it is compiled).
  * Kernels by year, of releases:
  *   PyTorch     2.0 (2023-03) runs FlashAttention in scaled_dot_product_attention, 2.2 (2024-01)
  *               FlashAttention-2; cuDNN's is not the default.  transformers, which DeepSpeed trains, calls it
@@ -35,6 +37,11 @@
 #include <string.h>
 
 enum {
+    WRITTEN = 1 << TOPT_LOSS_WRITTEN,
+    IN_PLACE = 1 << TOPT_LOSS_IN_PLACE,
+    SAVED = 1 << TOPT_LOSS_SAVED,
+    FUSED = 1 << TOPT_LOSS_FUSED,
+    CHUNKED = 1 << TOPT_LOSS_CHUNKED,
     NONE = 1 << TOPT_ZERO_NONE,
     STATE = 1 << TOPT_ZERO_STATE,
     GRADIENT = 1 << TOPT_ZERO_GRADIENT,
@@ -65,13 +72,14 @@ static const struct topt_framework frameworks[] = {
      .shard_f32 = 1,
      .overlap = TOPT_OVERLAP_FSDP,
      .gather = TOPT_GATHER_UNIT,
-     .software = {{2025, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_LOSS},
-                  {2024, TOPT_ATTENTION_FLASH2,
-                   UNFUSED | TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER},
-                  {2023, TOPT_ATTENTION_FLASH1,
-                   UNFUSED | TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER},
+     .rest_f32 = 1,
+     .losses = WRITTEN | SAVED | FUSED | CHUNKED,
+     .loss = TOPT_LOSS_WRITTEN,
+     .software = {{2025, TOPT_ATTENTION_FLASH2, UNFUSED},
+                  {2024, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_OPTIMIZER},
+                  {2023, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_OPTIMIZER},
                   {0, TOPT_ATTENTION_FLASH1,
-                   UNFUSED | TOPT_EAGER_SCORES | TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER}},
+                   UNFUSED | TOPT_EAGER_SCORES | TOPT_EAGER_OPTIMIZER}},
      .allocator_permille = 80,
      .host_ns = HOST_NS},
     {.name = "deepspeed",
@@ -89,9 +97,11 @@ static const struct topt_framework frameworks[] = {
      .lacks = "expert parallelism and offloading to the host",
      .overlap = TOPT_OVERLAP_FSDP,
      .gather = TOPT_GATHER_POOL,
-     .software = {{2024, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_LOSS},
-                  {0, TOPT_ATTENTION_FLASH1,
-                   UNFUSED | TOPT_EAGER_SCORES | TOPT_EAGER_LOSS}},
+     .rest_f32 = 1,
+     .losses = WRITTEN | FUSED | CHUNKED,
+     .loss = TOPT_LOSS_WRITTEN,
+     .software = {{2024, TOPT_ATTENTION_FLASH2, UNFUSED},
+                  {0, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_SCORES}},
      .pool_numbers = 1000000000,
      .bucket_numbers = 500000000,
      .allocator_permille = 80,
@@ -112,9 +122,10 @@ static const struct topt_framework frameworks[] = {
      .vocab_multiple = 128,
      .gradient_f32 = 1,
      .overlap = TOPT_OVERLAP_DDP,
-     .software = {{2024, TOPT_ATTENTION_CUDNN, TOPT_EAGER_LOSS},
-                  {0, TOPT_ATTENTION_FLASH1,
-                   UNFUSED | TOPT_EAGER_SCORES | TOPT_EAGER_LOSS}},
+     .losses = IN_PLACE | FUSED,
+     .loss = TOPT_LOSS_IN_PLACE,
+     .software = {{2024, TOPT_ATTENTION_CUDNN, 0},
+                  {0, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_SCORES}},
      .allocator_permille = 80,
      .host_ns = HOST_NS},
     {.name = "torchtitan",
@@ -136,6 +147,8 @@ static const struct topt_framework frameworks[] = {
      .shard_f32 = 1,
      .overlap = TOPT_OVERLAP_FSDP,
      .gather = TOPT_GATHER_UNIT,
+     .losses = WRITTEN | FUSED | CHUNKED,
+     .loss = TOPT_LOSS_CHUNKED,
      .software = {{2025, TOPT_ATTENTION_FLASH2, TOPT_EAGER_OPERATORS},
                   {0, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_OPTIMIZER}},
      .allocator_permille = 80,
@@ -147,6 +160,8 @@ static const struct topt_framework frameworks[] = {
      .level = {"data parallel", "ZeRO-1", "ZeRO-2", "FSDP (ZeRO-3)"},
      .tensor = TOPT_TENSOR_ANYWHERE,
      .tensor_most = TOPT_TENSOR_ANYWHERE,
+     .losses = FUSED,
+     .loss = TOPT_LOSS_FUSED,
      .software = {{0, TOPT_ATTENTION_FLASH2, 0}}},
 };
 enum { FRAMEWORKS = sizeof frameworks / sizeof *frameworks };

@@ -57,6 +57,7 @@ static int read_words(const struct topt_query *w, struct topt_request *r,
             topt_accounting_parse(w->accounting, &s->accounting, err)) ||
            (SAID(overlap) && topt_overlap_parse(w->overlap, &s->overlap, err)) ||
            (SAID(attention) && topt_attention_parse(w->attention, &s->attention, err)) ||
+           (SAID(loss_kernel) && topt_loss_parse(w->loss_kernel, &s->loss, err)) ||
            (SAID(eager) && topt_eager_parse(w->eager, &s->eager, err));
 #undef SAID
 }
@@ -103,6 +104,7 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
                (*w->overlap ? TOPT_GIVEN_OVERLAP : 0) |
                (*w->eager ? TOPT_GIVEN_EAGER : 0) |
                (*w->attention ? TOPT_GIVEN_ATTENTION : 0) |
+               (*w->loss_kernel ? TOPT_GIVEN_LOSS : 0) |
                (w->gradient_f32 ? TOPT_GIVEN_GRADIENT : 0) |
                (w->batch ? TOPT_GIVEN_BATCH : 0) | (w->seq ? TOPT_GIVEN_SEQ : 0);
     return 0;
@@ -154,6 +156,39 @@ static int choose_precision(struct topt_request *r, struct topt_error *err)
     return topt_hw_has_dtype(r->hw, r->precision->dtype) ? 0 : refuse_type(r, err);
 }
 
+/* The kernel that was said, else --eager's word: "loss" is the framework's own one that is not
+ * fused, the first of its row. */
+static void choose_loss(struct topt_request *r)
+{
+    struct topt_settings *s = &r->settings;
+    int k = r->framework->loss;
+    if (r->given & TOPT_GIVEN_EAGER) {
+        int others = r->framework->losses & ~(1 << TOPT_LOSS_FUSED);
+        int first = others ? __builtin_ctz((unsigned)others) : TOPT_LOSS_WRITTEN;
+        k = s->eager & TOPT_EAGER_LOSS ? first : TOPT_LOSS_FUSED;
+    }
+    s->eager &= ~TOPT_EAGER_LOSS;
+    if (!(r->given & TOPT_GIVEN_LOSS))
+        s->loss = (enum topt_loss_kernel)k;
+}
+
+static int check_loss(const struct topt_request *r, struct topt_error *err)
+{
+    struct topt_text has = {0};
+    int losses = r->framework->losses;
+    if (!(r->given & TOPT_GIVEN_LOSS) || losses >> r->settings.loss & 1)
+        return 0;
+    for (int k = 0; k < TOPT_LOSS_COUNT; k++)
+        if (losses >> k & 1)
+            topt_text_add(&has, "%s%s", has.s ? ", " : "",
+                          topt_loss_kernel_name((enum topt_loss_kernel)k));
+    topt_fail(err, TOPT_ERR_USAGE, "--loss-kernel %s: %s does not have it (it has %s)",
+              topt_loss_kernel_name(r->settings.loss), r->framework->title,
+              has.s ? has.s : "");
+    topt_text_fini(&has);
+    return -1;
+}
+
 static void take_row(struct topt_request *r)
 {
     const struct topt_framework *f = r->framework;
@@ -168,11 +203,13 @@ static void take_row(struct topt_request *r)
         s->attention = software->attention;
     else if (!(r->given & TOPT_GIVEN_EAGER))
         s->eager &= ~TOPT_EAGER_SCORES;
+    choose_loss(r);
     if (!(r->given & TOPT_GIVEN_GRADIENT))
         s->gradient_f32 = mixed && f->gradient_f32;
     if (!(r->given & TOPT_GIVEN_OPTIMIZER))
         s->optimizer = f->uniform_only ? TOPT_ADAMW : TOPT_ADAM;
     s->shard_f32 = mixed && f->shard_f32;
+    s->rest_f32 = mixed && f->rest_f32 && r->model->train && strchr(r->model->train, '+');
     s->gather = f->gather;
     s->by_unit = f->uniform_only;
     s->vocab_multiple = f->vocab_multiple;
@@ -205,7 +242,8 @@ static int check_memory(const struct topt_request *r, struct topt_error *err)
 
 int topt_request_complete(struct topt_request *r, struct topt_error *err)
 {
-    if (choose_framework(r, err) || choose_precision(r, err) || check_memory(r, err))
+    if (choose_framework(r, err) || choose_precision(r, err) || check_memory(r, err) ||
+        check_loss(r, err))
         return -1;
     take_row(r);
     return 0;
@@ -251,6 +289,9 @@ json_t *topt_request_assumed(const struct topt_request *r)
                                ? "written out"
                                : topt_attention_name(r->settings.attention)),
                "--attention");
+    if (r->framework && r->framework->uniform_only && topt_loss_has_kernels(r->model))
+        assume(list, r, TOPT_GIVEN_LOSS, "loss kernel",
+               json_string(topt_loss_kernel_name(r->settings.loss)), "--loss-kernel");
     assume(list, r, TOPT_GIVEN_BATCH, "batch", json_integer(r->model->batch), "--batch");
     if (r->model->seq > 1)
         assume(list, r, TOPT_GIVEN_SEQ, "seq", json_integer(r->model->seq), "--seq");

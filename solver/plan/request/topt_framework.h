@@ -51,9 +51,12 @@ struct topt_framework {
     int pipeline_orders, pipeline_levels, even_stages;
     const char *lacks;           /* what it can do and is not searched; NULL: nothing */
     int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */
+    int rest_f32; /* as of topt_settings, where parameters are not sharded */
     enum topt_overlap overlap;
     enum topt_gather gather;
     struct topt_software software[TOPT_SOFTWARE_AGES];
+    int losses; /* kernels of the loss that it has, bits by enum topt_loss_kernel */
+    enum topt_loss_kernel loss; /* the one of its own trainer */
     int64_t
         /* a vocabulary is padded to this times the parts of its table; 0: not */
         vocab_multiple;

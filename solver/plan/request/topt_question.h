@@ -36,7 +36,8 @@ enum topt_given {
     TOPT_GIVEN_GRADIENT = 32,
     TOPT_GIVEN_BATCH = 64,
     TOPT_GIVEN_SEQ = 128,
-    TOPT_GIVEN_ATTENTION = 256
+    TOPT_GIVEN_ATTENTION = 256,
+    TOPT_GIVEN_LOSS = 512
 };
 
 /* Groups of unlike devices along the first axis: its parts, what each takes of all that it splits,
@@ -143,6 +144,8 @@ struct topt_settings topt_request_settings(const struct topt_request *r);
     X(overlap, enum topt_overlap, "overlap", topt_overlap_name, TOPT_OVERLAP_COUNT)      \
     X(attention, enum topt_attention, "attention kernel", topt_attention_name,           \
       TOPT_ATTENTION_COUNT)                                                              \
+    X(loss, enum topt_loss_kernel, "loss kernel", topt_loss_kernel_name,                 \
+      TOPT_LOSS_COUNT)                                                                   \
     X(optimizer, enum topt_optimizer, "optimizer", topt_optimizer_name,                  \
       TOPT_OPTIMIZER_COUNT)
 #define TOPT_DECLARE_PARSE(word, type, what, name_of, count)                             \

@@ -229,7 +229,8 @@ static int add_point(struct fold *f, struct topt_memo_point *p)
 }
 
 /* Add the last point that is within the limits, if there is one: 1 where there is.  Points that sum
- * up to more also hold more, but for what single moves hold, so few of them are costed. */
+ * up to more also hold more, but for what single moves hold, so few of them are costed: by bisection,
+ * and two past its end. */
 static int add_last(struct fold *f, struct topt_memo_points *all)
 {
     int fits = -1, n = all->n;
@@ -243,6 +244,14 @@ static int add_last(struct fold *f, struct topt_memo_points *all)
             n = mid;
         else
             fits = mid;
+    }
+    for (int i = n + 1; i < all->n && i <= n + 2; i++) {
+        struct topt_memo_point *p = &all->at[i];
+        if (beyond(p->sum_bytes, f->memory_limit))
+            break;
+        if (know(f, p))
+            return -1;
+        fits = beyond(p->memory_bytes, f->memory_limit) ? fits : i;
     }
     if (fits < 0 || beyond(all->at[fits].time_ns, f->time_limit))
         return 0;
