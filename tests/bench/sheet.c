@@ -124,7 +124,7 @@ static int print_rows(const struct asked *a, const struct rows *all)
         const struct row *r = &all->row[i];
         if (row_is_left_out(r) || !wanted(a, r))
             continue;
-        struct ran w = ran_of(r, 0);
+        struct ran w = ran_of(r);
         int good = row_fits(&w) == ran_there(r);
         n++;
         right += good;
@@ -162,9 +162,9 @@ static int print_tracked(const struct asked *a, const struct rows *all)
         const struct row *r = &all->row[i];
         if (row_is_left_out(r) || !wanted(a, r))
             continue;
-        struct ran w = ran_of(r, 0), tensors = ran_of(r, 1);
+        struct ran w = ran_of(r);
         double gib = (double)w.cost.memory_bytes / GIB;
-        double alone = (double)tensors.cost.memory_bytes / GIB;
+        double alone = (double)w.tensor_bytes / GIB;
         double error = 100 * (alone / r->memory_gib - 1),
                whole = 100 * (gib / r->memory_gib - 1);
         printf("| %s | %d | ", r->model, (int)r->gpus);
