@@ -27,6 +27,7 @@
  * Every time is computed in double with + - * / and comparisons only, in one order,
  * and rounded up once: the same on every machine with IEEE arithmetic. */
 #include "topt_hw.h"
+#include "band.h"
 #include "hw_attention.h"
 #include "hw_impl.h"
 #include "topt_json.h"
@@ -75,7 +76,7 @@ struct topt_hw {
     const char *name, *device; /* of the document */
     int nodes, per_node;
     int64_t memory_bytes, capacity_bytes, runtime_low, runtime_high;
-    double band[TOPT_BASIS_COUNT];
+    struct topt_band band[TOPT_BASIS_COUNT];
     double flops[TOPT_DTYPE_COUNT];
     double efficiency[WORKS], memory_bandwidth, launch_ns;
     /* Curves of products and attention: time against operations; may have no points. */
@@ -115,6 +116,8 @@ const char *topt_collective_name(enum topt_collective c)
 static const char *const basis_names[TOPT_BASIS_COUNT] = {
     [TOPT_BASIS_MEASURED] = "measured",
     [TOPT_BASIS_INTERPOLATED] = "interpolated",
+    [TOPT_BASIS_SCALED] = "scaled",
+    [TOPT_BASIS_PUBLISHED] = "published",
     [TOPT_BASIS_ANALYTIC] = "analytic"};
 
 const char *topt_basis_name(enum topt_basis b)
@@ -266,15 +269,22 @@ static int read_runtime(struct topt_hw *hw, const json_t *device, int64_t reserv
 
 static int read_bands(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
 {
-    static const double otherwise[TOPT_BASIS_COUNT] = {0.05, 0.10, 0.30};
-    const char *const fields[] = {basis_names[0], basis_names[1], basis_names[2], NULL};
+    const char *fields[TOPT_BASIS_COUNT + 1] = {NULL};
     const json_t *bands = json_object_get(doc, "bands");
-    memcpy(hw->band, otherwise, sizeof otherwise);
+    for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
+        fields[b] = basis_names[b];
+        hw->band[b] = topt_band_of_time((enum topt_basis)b);
+    }
     if (bands && topt_json_only(bands, "bands", fields, err))
         return -1;
-    for (int b = 0; bands && b < TOPT_BASIS_COUNT; b++)
-        if (topt_json_real_or(bands, "bands", basis_names[b], 0, 1, &hw->band[b], err))
+    for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
+        double both;
+        if (!json_object_get(bands, basis_names[b]))
+            continue;
+        if (topt_json_real(bands, "bands", basis_names[b], 0, 1, &both, err))
             return -1;
+        hw->band[b] = (struct topt_band){both, both};
+    }
     return 0;
 }
 
@@ -755,9 +765,9 @@ void topt_hw_runtime_bytes(const struct topt_hw *hw, int64_t *ret_low, int64_t *
     *ret_high = hw->runtime_high;
 }
 
-double topt_hw_band(const struct topt_hw *hw, enum topt_basis b)
+const struct topt_band *topt_hw_bands(const struct topt_hw *hw)
 {
-    return hw->band[b];
+    return hw->band;
 }
 
 int64_t topt_hw_granule_bytes(const struct topt_hw *hw)
@@ -864,13 +874,29 @@ static int64_t kernel_ns(const struct topt_hw *hw, double compute, int64_t bytes
     return round_up(busy + hw->launch_ns);
 }
 
+/* Does a kernel's time rest on published rates?  Not where memory or its launch decide. */
+static enum topt_basis kernel_basis(const struct topt_hw *hw, int published,
+                                    double compute, int64_t bytes)
+{
+    double memory = (double)bytes * 1e9 / hw->memory_bandwidth;
+    return published && hw->kernels == TOPT_BASIS_ANALYTIC && compute > memory &&
+                   compute > hw->launch_ns
+               ? TOPT_BASIS_PUBLISHED
+               : hw->kernels;
+}
+
+static double computing_ns(const struct topt_hw *hw, enum topt_dtype t, enum topt_work w,
+                           int64_t flops)
+{
+    if (hw->by_size[w][t].npoints && flops > 0)
+        return on_curve(&hw->by_size[w][t], (double)flops);
+    return (double)flops * 1e9 / (peak_of(hw, t) * hw->efficiency[w]);
+}
+
 int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum topt_work w,
                            int64_t flops, int64_t bytes, int devices)
 {
-    double compute = (double)flops * 1e9 / (peak_of(hw, t) * hw->efficiency[w]);
-    if (hw->by_size[w][t].npoints && flops > 0)
-        compute = on_curve(&hw->by_size[w][t], (double)flops);
-    return kernel_ns(hw, compute, bytes, devices);
+    return kernel_ns(hw, computing_ns(hw, t, w, flops), bytes, devices);
 }
 
 struct topt_time topt_hw_attention(const struct topt_hw *hw, enum topt_dtype t,
@@ -881,15 +907,18 @@ struct topt_time topt_hw_attention(const struct topt_hw *hw, enum topt_dtype t,
     if (!(share > 0))
         return topt_hw_compute(hw, t, TOPT_WORK_ATTENTION, flops, bytes, devices);
     double compute = (double)flops * 1e9 / (peak_of(hw, t) * share);
-    return (struct topt_time){kernel_ns(hw, compute, bytes, devices), hw->kernels};
+    return (struct topt_time){kernel_ns(hw, compute, bytes, devices),
+                              kernel_basis(hw, 1, compute, bytes)};
 }
 
 struct topt_time topt_hw_compute(const struct topt_hw *hw, enum topt_dtype t,
                                  enum topt_work w, int64_t flops, int64_t bytes,
                                  int devices)
 {
-    return (struct topt_time){topt_hw_compute_ns(hw, t, w, flops, bytes, devices),
-                              hw->kernels};
+    double compute = computing_ns(hw, t, w, flops);
+    return (struct topt_time){
+        kernel_ns(hw, compute, bytes, devices),
+        kernel_basis(hw, hw->by_size[w][t].npoints > 0, compute, bytes)};
 }
 
 static double rate_for(const struct rates *r, int members)
@@ -1114,7 +1143,7 @@ static enum topt_basis basis_of(const struct curve *curve, enum topt_collective 
         if (curve->bytes[i] >= bytes)
             return curve->bytes[i] > bytes ? TOPT_BASIS_INTERPOLATED
                                            : TOPT_BASIS_MEASURED;
-    return TOPT_BASIS_INTERPOLATED;
+    return TOPT_BASIS_SCALED;
 }
 
 static int moves_nothing(struct topt_group g, int64_t bytes)

@@ -339,8 +339,10 @@ static int time_emit(struct topt_sink *sink, const struct topt_instr *i,
     turn_to(w, i);
     w->t.named = p->buffer;
     struct topt_time once = topt_tally_price(&w->t, i, &network);
-    p->time[at] = (struct topt_instr_time){
-        .times = w->t.times, .network = (uint8_t)network, .async = (uint8_t)w->t.async};
+    p->time[at] = (struct topt_instr_time){.times = w->t.times,
+                                           .network = (uint8_t)network,
+                                           .async = (uint8_t)w->t.async,
+                                           .basis = (uint8_t)once.basis};
     return __builtin_mul_overflow(once.ns, w->t.times, &p->time[at].ns)
                ? topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows")
                : 0;

@@ -372,6 +372,7 @@ struct topt_instr_time {
     int64_t ns;
     int64_t times;          /* rounds of a loop that 'ns' is of */
     uint8_t network, async; /* the network takes it; enum topt_async */
+    uint8_t basis;          /* enum topt_basis */
 };
 
 struct topt_program {

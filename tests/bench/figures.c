@@ -23,9 +23,8 @@ const char *kind_name(enum kind k)
 
 int comparisons_of(const struct row *r, const struct ran *x, struct comparison *ret)
 {
-    int n = 0, allocated = !strcmp(r->memory_kind, "allocated");
+    int n = 0;
     double seconds = row_seconds(r);
-    double bytes = (double)(allocated ? x->tensor_bytes : x->cost.memory_bytes);
     if (seconds > 0)
         ret[n++] = (struct comparison){
             r->year >= 2024 && strcmp(r->precision, "f32") ? KIND_NEWER : KIND_OLDER,
@@ -33,9 +32,10 @@ int comparisons_of(const struct row *r, const struct ran *x, struct comparison *
             (double)x->high_ns / 1e9};
     if (r->memory_gib > 0 && !strcmp(r->outcome, "ran") &&
         strcmp(r->memory_kind, "at-failure"))
-        ret[n++] = (struct comparison){KIND_MEMORY, r->memory_gib - r->beside_gib,
-                                       bytes / GIB, bytes / GIB * x->memory_low,
-                                       bytes / GIB * x->memory_high};
+        ret[n++] =
+            (struct comparison){KIND_MEMORY, r->memory_gib - r->beside_gib,
+                                (double)x->held.memory_bytes / GIB,
+                                (double)x->low_bytes / GIB, (double)x->high_bytes / GIB};
     return n;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "band.h"
 #include "free.h"
 #include "grid.h"
 #include "hw_impl.h"
@@ -20,6 +21,7 @@
 #include "topt_lower.h"
 #include "topt_model.h"
 #include "topt_plan.h"
+#include "topt_plan_doc.h"
 
 #define GIB ((double)((int64_t)1 << 30))
 
@@ -349,19 +351,6 @@ static double limit_of(const struct row *r, const struct topt_request *q)
     return gib > 0 ? (gib - fmax(gib / 20, 1.5)) * GIB : (double)topt_request_limit(q);
 }
 
-/* The band is that of plan documents: shares by what each part of the time rests on. */
-static void put_band(const struct topt_hw *hw, struct ran *ret)
-{
-    double low = 0, high = 0;
-    for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
-        double part = (double)ret->cost.sum.basis_ns[b];
-        low += part * (1 - topt_hw_band(hw, (enum topt_basis)b));
-        high += part * (1 + topt_hw_band(hw, (enum topt_basis)b));
-    }
-    ret->low_ns = (int64_t)low;
-    ret->high_ns = (int64_t)high;
-}
-
 /* The row's plan on a profile: with 'tensors', these alone, with no share of an allocator. */
 static void cost_by(const struct row *r, const struct topt_model *m,
                     const struct topt_hw *hw, int tensors, struct ran *ret)
@@ -387,7 +376,7 @@ static void cost_by(const struct row *r, const struct topt_model *m,
 struct ran ran_of(const struct row *r)
 {
     struct topt_error err = {0};
-    struct ran ret = {.memory_low = 1, .memory_high = 1}, tensors = {0};
+    struct ran ret = {.program = 0}, tensors = {.program = 0};
     struct topt_hw *hw = topt_hw_load(r->hw, &err);
     if (!hw)
         give_up(r, err.text);
@@ -395,8 +384,13 @@ struct ran ran_of(const struct row *r)
     cost_by(r, m, hw, 0, &ret);
     if (!strcmp(r->memory_kind, "allocated"))
         cost_by(r, m, hw, 1, &tensors);
-    ret.tensor_bytes = tensors.cost.memory_bytes;
-    put_band(hw, &ret);
+    else
+        tensors = ret;
+    ret.held = tensors.cost;
+    topt_band_time_ends(topt_hw_bands(hw), ret.cost.sum.basis_ns, &ret.low_ns,
+                        &ret.high_ns);
+    topt_band_memory_ends(topt_memory_states(&ret.held), ret.held.memory_bytes,
+                          &ret.low_bytes, &ret.high_bytes);
     topt_model_destroy(m);
     topt_hw_destroy(hw);
     return ret;

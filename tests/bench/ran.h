@@ -11,9 +11,11 @@ struct ran {
     struct topt_strategy_cost cost;
     int64_t program;         /* peak of the program that our runtime would run */
     double limit;            /* bytes of a GPU that tensors may take */
-    int64_t tensor_bytes;    /* the peak of tensors alone, without an allocator's share */
     int64_t low_ns, high_ns; /* the band around the time of the step */
-    double memory_low, memory_high; /* that around memory, as shares of it */
+    /* What the row's memory is compared with: that of tensors alone, where it is what PyTorch calls
+     * allocated. */
+    struct topt_strategy_cost held;
+    int64_t low_bytes, high_bytes; /* the band around it */
 };
 
 /* A row's model for a step of 'batch' samples as it is costed: with single products where these

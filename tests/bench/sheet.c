@@ -164,7 +164,7 @@ static int print_tracked(const struct asked *a, const struct rows *all)
             continue;
         struct ran w = ran_of(r);
         double gib = (double)w.cost.memory_bytes / GIB;
-        double alone = (double)w.tensor_bytes / GIB;
+        double alone = (double)w.held.memory_bytes / GIB;
         double error = 100 * (alone / r->memory_gib - 1),
                whole = 100 * (gib / r->memory_gib - 1);
         printf("| %s | %d | ", r->model, (int)r->gpus);

@@ -20,6 +20,7 @@
 #include "figures.h"
 #include "validation_page.h"
 #include "topt_digest.h"
+#include "topt_plan_doc.h"
 #include "topt_text.h"
 
 #define GIB ((double)((int64_t)1 << 30))
@@ -648,16 +649,35 @@ static void write_all(const char *picture, const char *page)
     json_decref(rows);
 }
 
+/* The parts of what is predicted that band.c tells apart, as shares of it. */
+static json_t *parts_of(const struct ran *x, int memory)
+{
+    json_t *parts = json_object();
+    double states = (double)topt_memory_states(&x->held) / (double)x->held.memory_bytes;
+    for (int b = 0; b < TOPT_BASIS_COUNT && !memory; b++)
+        json_object_set_new(
+            parts, topt_basis_name((enum topt_basis)b),
+            json_real((double)x->cost.sum.basis_ns[b] / (double)x->cost.time_ns));
+    if (memory) {
+        json_object_set_new(parts, "states", json_real(states));
+        json_object_set_new(parts, "rest", json_real(1 - states));
+    }
+    return parts;
+}
+
 static void print_json(void)
 {
     for (int f = 0; f < FILES; f++)
         for (int i = 0; i < files[f].all.n; i++) {
-            json_t *rows = json_array();
-            page_add(rows, &files[f].all, i, is_judged(&files[f], &files[f].all.row[i]));
-            json_t *row;
+            const struct group *g = &files[f].all;
+            json_t *rows = json_array(), *row;
             size_t k;
+            page_add(rows, g, i, is_judged(&files[f], &g->row[i]));
             json_array_foreach(rows, k, row)
             {
+                int memory =
+                    !strcmp(json_string_value(json_object_get(row, "kind")), "memory");
+                json_object_set_new(row, "parts", parts_of(&g->ran[i], memory));
                 json_dumpf(row, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
                 printf("\n");
             }

@@ -120,7 +120,8 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
                           "compute_ns", (json_int_t)c->sum.compute_ns, "network_ns",
                           (json_int_t)c->sum.network_ns);
     json_object_set_new(p, "memory_parts", topt_memory_parts(f->k->hw, c));
-    json_object_set_new(p, "band", topt_prediction_band(f->k->hw, c, f->peak_bytes));
+    json_object_set_new(p, "band",
+                        topt_prediction_band(f->k->hw, f->k->settings, c, f->peak_bytes));
     put_simulated(f, p);
     return p;
 }
