@@ -47,6 +47,8 @@ static const char head[] =
     "    cd build/release/tests && { ./validation ../../../docs/validation.svg \\\n"
     "        ../../../docs/validation.html && ./sheet; } >../../../docs/VALIDATION.md\n"
     "\n"
+    "(16 seconds on two cores that others used too, 29 November 2026.)\n"
+    "\n"
     "Each row is a run that others published (`tests/bench/rows/*.csv`, one set of "
     "columns\n"
     "with the source of each), and the same plan costed as the planner costs its own: "
