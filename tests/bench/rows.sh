@@ -50,5 +50,6 @@ while read -r hash side name; do
     case $side-$hash in judged-*[02468ace]) exit 1 ;; esac
 done <"$dir/said" && grep -q ' judged ' "$dir/said" && grep -q ' seen ' "$dir/said"
 check "a side for each of $(wc -l <"$dir/said") groups, and none that judges against the SHA-256 of its name"
+sed 's/^/# /' "$dir/said"
 echo "1..$number"
 exit $status
