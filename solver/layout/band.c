@@ -3,8 +3,8 @@
  *
  * The shares are those by which published runs were missed, of the groups that may decide constants
  * alone: tests/bench/bands.py finds those with the least mean interval score at 80 % and writes them
- * between the two marks.  MEASURED and INTERPOLATED are of our own profiler, whose profiles say their
- * own. */
+ * between the two marks; each share has a least one, which is assumed.  MEASURED and INTERPOLATED are of
+ * our own profiler, whose profiles say their own. */
 #include "band.h"
 
 #include <stdio.h>
