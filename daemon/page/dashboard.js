@@ -225,13 +225,14 @@ function withWords(a) {
 const tokensOf = job => job && job.seq > 1 ? job.seq : 1;
 function margin(a) {
   const t = a.band && a.band.time;
-  return t ? Math.round(50 * (t.high_ns - t.low_ns) / a.time_ns) : null;
+  return t ? `-${Math.round(100 - 100 * t.low_ns / a.time_ns)} % to +${Math.round(100 * t.high_ns / a.time_ns - 100)} %` : null;
 }
 function rests(a) {
-  const r = a.band && a.band.time && a.band.time.rests_on_ns, share = x => Math.round(100 * x / a.time_ns);
-  return r ? `The time is within ${margin(a)} % to both sides: ${share(r.analytic)} % of it is estimated from data sheets, ` +
+  const r = a.band && a.band.time && a.band.time.rests_on_ns, share = x => Math.round(100 * (x || 0) / a.time_ns);
+  return r ? `The time is within ${margin(a)}: ${share(r.analytic)} % of it is estimated from data sheets, ` +
+    `${share(r.published)} % rests on published rates, ${share(r.scaled)} % is scaled from other groups, ` +
     `${share(r.interpolated)} % lies between measured sizes, ${share(r.measured)} % is measured.` +
-    (r.analytic > a.time_ns / 2 ? " Running topt profile on the cluster narrows that." : "") : "";
+    (r.measured + r.interpolated < a.time_ns / 2 ? " Running topt profile on the cluster narrows that." : "") : "";
 }
 function job(a) {
   const j = a.job;
@@ -301,7 +302,7 @@ const hours = (job, gpus, ns, tokens) => gpus * ns / 3600e9 / (job ? job.batch :
 function speed(a) {
   const j = a.job || { batch: 1 }, tokens = tokensOf(a.job), per = j.batch * tokens * 1e9 / a.time_ns;
   return [
-    ["a step", `${time(a.time_ns)}${margin(a) === null ? "" : ` ± ${margin(a)} %`}`],
+    ["a step", `${time(a.time_ns)}${margin(a) === null ? "" : ` (${margin(a)})`}`],
     [tokens > 1 ? "tokens/s" : "samples/s", count(per)],
     [perHours(tokens > 1), count(hours(a.job, a.gpus, a.time_ns, tokens > 1))],
     ["memory per GPU", `${bytes(a.memory_bytes)} of ${bytes(a.memory_limit)}`]

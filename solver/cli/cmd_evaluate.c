@@ -133,8 +133,9 @@ static json_t *evaluation(const struct topt_question *q, const struct topt_plan_
                     (json_int_t)total.time_ns, "compute_ns",
                     (json_int_t)total.sum.compute_ns, "network_ns",
                     (json_int_t)total.sum.network_ns, "memory_parts", parts, "ops", ops);
-    json_object_set_new(doc, "band",
-                        topt_prediction_band(q->hw, &total, p->program->peak_bytes));
+    json_object_set_new(
+        doc, "band",
+        topt_prediction_band(q->hw, &p->settings, &total, p->program->peak_bytes));
 out:
     topt_router_destroy(router);
     json_decref(ops);

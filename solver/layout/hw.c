@@ -22,6 +22,7 @@
  * Every time is computed in double with + - * / and comparisons only, in one order,
  * and rounded up once: the same on every machine with IEEE arithmetic. */
 #include "topt_hw.h"
+#include "band.h"
 #include "hw_attention.h"
 #include "hw_products.h"
 #include "hw_impl.h"
@@ -72,7 +73,7 @@ struct topt_hw {
     const char *name, *device; /* of the document */
     int nodes, per_node;
     int64_t memory_bytes, capacity_bytes, runtime_low, runtime_high;
-    double band[TOPT_BASIS_COUNT];
+    struct topt_band band[TOPT_BASIS_COUNT];
     double flops[TOPT_DTYPE_COUNT];
     double efficiency[WORKS], memory_bandwidth, launch_ns;
     /* Curves of products and attention: time against operations; may have no points. */
@@ -113,6 +114,8 @@ const char *topt_collective_name(enum topt_collective c)
 static const char *const basis_names[TOPT_BASIS_COUNT] = {
     [TOPT_BASIS_MEASURED] = "measured",
     [TOPT_BASIS_INTERPOLATED] = "interpolated",
+    [TOPT_BASIS_SCALED] = "scaled",
+    [TOPT_BASIS_PUBLISHED] = "published",
     [TOPT_BASIS_ANALYTIC] = "analytic"};
 
 const char *topt_basis_name(enum topt_basis b)
@@ -293,15 +296,22 @@ static int read_runtime(struct topt_hw *hw, const json_t *device, int64_t reserv
 
 static int read_bands(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
 {
-    static const double otherwise[TOPT_BASIS_COUNT] = {0.05, 0.10, 0.30};
-    const char *const fields[] = {basis_names[0], basis_names[1], basis_names[2], NULL};
+    const char *fields[TOPT_BASIS_COUNT + 1] = {NULL};
     const json_t *bands = json_object_get(doc, "bands");
-    memcpy(hw->band, otherwise, sizeof otherwise);
+    for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
+        fields[b] = basis_names[b];
+        hw->band[b] = topt_band_of_time((enum topt_basis)b);
+    }
     if (bands && topt_json_only(bands, "bands", fields, err))
         return -1;
-    for (int b = 0; bands && b < TOPT_BASIS_COUNT; b++)
-        if (topt_json_real_or(bands, "bands", basis_names[b], 0, 1, &hw->band[b], err))
+    for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
+        double both;
+        if (!json_object_get(bands, basis_names[b]))
+            continue;
+        if (topt_json_real(bands, "bands", basis_names[b], 0, 1, &both, err))
             return -1;
+        hw->band[b] = (struct topt_band){both, both};
+    }
     return 0;
 }
 
@@ -854,9 +864,9 @@ void topt_hw_runtime_bytes(const struct topt_hw *hw, int64_t *ret_low, int64_t *
     *ret_high = hw->runtime_high;
 }
 
-double topt_hw_band(const struct topt_hw *hw, enum topt_basis b)
+const struct topt_band *topt_hw_bands(const struct topt_hw *hw)
 {
-    return hw->band[b];
+    return hw->band;
 }
 
 int64_t topt_hw_granule_bytes(const struct topt_hw *hw)
@@ -952,14 +962,30 @@ static int64_t kernel_ns(const struct topt_hw *hw, double compute, int64_t bytes
     return round_up(busy + hw->launch_ns);
 }
 
+/* Does a kernel's time rest on published rates?  Not where memory or its launch decide. */
+static enum topt_basis kernel_basis(const struct topt_hw *hw, int published,
+                                    double compute, int64_t bytes)
+{
+    double memory = (double)bytes * 1e9 / hw->memory_bandwidth;
+    return published && hw->kernels == TOPT_BASIS_ANALYTIC && compute > memory &&
+                   compute > hw->launch_ns
+               ? TOPT_BASIS_PUBLISHED
+               : hw->kernels;
+}
+
+static double computing_ns(const struct topt_hw *hw, enum topt_dtype t, enum topt_work w,
+                           int64_t flops)
+{
+    const struct curve *by_size = &hw->by_size[w][rated_as(hw, t)];
+    if (by_size->npoints && flops > 0)
+        return on_curve(by_size, (double)flops);
+    return (double)flops * 1e9 / (peak_of(hw, t) * hw->efficiency[w]);
+}
+
 int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum topt_work w,
                            int64_t flops, int64_t bytes, int devices)
 {
-    double compute = (double)flops * 1e9 / (peak_of(hw, t) * hw->efficiency[w]);
-    t = rated_as(hw, t);
-    if (hw->by_size[w][t].npoints && flops > 0)
-        compute = on_curve(&hw->by_size[w][t], (double)flops);
-    return kernel_ns(hw, compute, bytes, devices);
+    return kernel_ns(hw, computing_ns(hw, t, w, flops), bytes, devices);
 }
 
 struct topt_time topt_hw_attention(const struct topt_hw *hw, enum topt_dtype t,
@@ -970,7 +996,8 @@ struct topt_time topt_hw_attention(const struct topt_hw *hw, enum topt_dtype t,
     if (!(share > 0))
         return topt_hw_compute(hw, t, TOPT_WORK_ATTENTION, flops, bytes, devices);
     double compute = (double)flops * 1e9 / (peak_of(hw, t) * share);
-    return (struct topt_time){kernel_ns(hw, compute, bytes, devices), hw->kernels};
+    return (struct topt_time){kernel_ns(hw, compute, bytes, devices),
+                              kernel_basis(hw, 1, compute, bytes)};
 }
 
 double topt_hw_product_share(const struct topt_hw *hw, enum topt_dtype t)
@@ -982,20 +1009,23 @@ struct topt_time topt_hw_product(const struct topt_hw *hw, enum topt_dtype t,
                                  int64_t flops, int64_t outputs, int64_t bytes,
                                  int devices)
 {
-    const struct topt_product_rate *rate = &hw->products[t];
+    const struct topt_product_rate *rate = &hw->products[rated_as(hw, t)];
     if (!(rate->share > 0) || flops <= 0 || outputs <= 0)
         return topt_hw_compute(hw, t, TOPT_WORK_MATMUL, flops, bytes, devices);
     double operations = topt_product_operations(rate, (double)flops, (double)outputs);
-    return (struct topt_time){
-        kernel_ns(hw, operations * 1e9 / peak_of(hw, t), bytes, devices), hw->kernels};
+    double compute = operations * 1e9 / peak_of(hw, t);
+    return (struct topt_time){kernel_ns(hw, compute, bytes, devices),
+                              kernel_basis(hw, 1, compute, bytes)};
 }
 
 struct topt_time topt_hw_compute(const struct topt_hw *hw, enum topt_dtype t,
                                  enum topt_work w, int64_t flops, int64_t bytes,
                                  int devices)
 {
-    return (struct topt_time){topt_hw_compute_ns(hw, t, w, flops, bytes, devices),
-                              hw->kernels};
+    double compute = computing_ns(hw, t, w, flops);
+    return (struct topt_time){
+        kernel_ns(hw, compute, bytes, devices),
+        kernel_basis(hw, hw->by_size[w][t].npoints > 0, compute, bytes)};
 }
 
 static double rate_for(const struct rates *r, int members)
@@ -1352,7 +1382,7 @@ static enum topt_basis basis_of(const struct curve *curve, enum topt_collective 
         if (curve->bytes[i] >= bytes)
             return curve->bytes[i] > bytes ? TOPT_BASIS_INTERPOLATED
                                            : TOPT_BASIS_MEASURED;
-    return TOPT_BASIS_INTERPOLATED;
+    return TOPT_BASIS_SCALED;
 }
 
 static int moves_nothing(struct topt_group g, int64_t bytes)

@@ -92,13 +92,19 @@ void topt_hw_runtime_bytes(const struct topt_hw *hw, int64_t *ret_low, int64_t *
 
 /* The basis of a time, and the share of it by which it may be wrong. */
 enum topt_basis {
-    TOPT_BASIS_MEASURED,     /* this very kernel or collective, at this size */
-    TOPT_BASIS_INTERPOLATED, /* from near sizes, or from a like group */
-    TOPT_BASIS_ANALYTIC,     /* rates of data sheets and a model of links */
+    TOPT_BASIS_MEASURED, /* this very kernel or collective, at this size */
+    TOPT_BASIS_INTERPOLATED, /* between measured sizes of this group, or of this cluster's kernels */
+    TOPT_BASIS_SCALED, /* a curve of another group, another collective or smaller sizes */
+    TOPT_BASIS_PUBLISHED, /* rates by size that others published of such a device */
+    TOPT_BASIS_ANALYTIC,  /* rates of data sheets, assumed shares and a model of links */
     TOPT_BASIS_COUNT
 };
 const char *topt_basis_name(enum topt_basis b);
-double topt_hw_band(const struct topt_hw *hw, enum topt_basis b);
+/* Shares of a time or a memory by which the truth may be less and more. */
+struct topt_band {
+    double below, above;
+};
+const struct topt_band *topt_hw_bands(const struct topt_hw *hw); /* of a time, by basis */
 
 /* The share of a device's computing that a collective takes while it runs beside it. */
 double topt_hw_collective_share(const struct topt_hw *hw);

@@ -342,7 +342,8 @@ static int time_emit(struct topt_sink *sink, const struct topt_instr *i,
     p->time[at] = (struct topt_instr_time){.times = w->t.times,
                                            .host_ns = topt_tally_host_ns(&w->t),
                                            .network = (uint8_t)network,
-                                           .async = (uint8_t)w->t.async};
+                                           .async = (uint8_t)w->t.async,
+                                           .basis = (uint8_t)once.basis};
     return __builtin_mul_overflow(once.ns, w->t.times, &p->time[at].ns)
                ? topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows")
                : 0;

@@ -389,6 +389,7 @@ struct topt_instr_time {
     int64_t times;          /* rounds of a loop that 'ns' is of */
     int64_t host_ns;        /* in which the host starts its kernels */
     uint8_t network, async; /* the network takes it; enum topt_async */
+    uint8_t basis;          /* enum topt_basis */
 };
 
 struct topt_program {

@@ -267,6 +267,26 @@ static void show_rates(struct topt_text *out, const json_t *a)
     topt_text_fini(&t);
 }
 
+/* "-5 % to +24 %: 60 % from data sheets, 40 % published rates", by what the time rests on. */
+static void show_band(struct topt_text *out, const json_t *band, double all)
+{
+    static const char *const words[][2] = {{"analytic", "from data sheets"},
+                                           {"published", "published rates"},
+                                           {"scaled", "scaled from other groups"},
+                                           {"interpolated", "interpolated"},
+                                           {"measured", "measured"}};
+    topt_text_add(out, "          -%.0f %% to +%.0f %%",
+                  100 * (1 - topt_json_number_at(band, "low_ns") / all),
+                  100 * (topt_json_number_at(band, "high_ns") / all - 1));
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        double share =
+            topt_json_number_at(json_object_get(band, "rests_on_ns"), words[i][0]) / all;
+        if (!i || share >= 0.005)
+            topt_text_add(out, "%s %.0f %% %s", i ? "," : ":", 100 * share, words[i][1]);
+    }
+    topt_text_add(out, "\n");
+}
+
 /* Write the time of a step, its rates, its error band and what the estimate rests on. */
 static void show_time(struct topt_text *out, const json_t *a)
 {
@@ -275,11 +295,6 @@ static void show_time(struct topt_text *out, const json_t *a)
                  *rests = json_object_get(band, "rests_on_ns");
     double all =
         topt_json_number_at(a, "time_ns") > 0 ? topt_json_number_at(a, "time_ns") : 1;
-    double wide =
-        (topt_json_number_at(band, "high_ns") - topt_json_number_at(band, "low_ns")) / 2 /
-        all;
-    double sheets = topt_json_number_at(rests, "analytic") / all,
-           measured = topt_json_number_at(rests, "measured") / all;
     topt_text_add(out, "time      %s per step: ",
                   topt_show_ns(topt_json_whole_at(a, "time_ns"), x, sizeof x));
     if (topt_json_whole_at(a, "network_ns"))
@@ -293,13 +308,10 @@ static void show_time(struct topt_text *out, const json_t *a)
                       "          most of the step is communication: the plan fits, and "
                       "wastes its GPUs\n");
     show_rates(out, a);
-    topt_text_add(out,
-                  "          \u00b1%.0f %%: %.0f %% from data sheets, %.0f %% "
-                  "interpolated, %.0f %% "
-                  "measured\n",
-                  100 * wide, 100 * sheets, 100 * (1 - sheets - measured),
-                  100 * measured);
-    if (sheets > 0.5)
+    show_band(out, band, all);
+    if (topt_json_number_at(rests, "measured") +
+            topt_json_number_at(rests, "interpolated") <
+        all / 2)
         topt_text_add(out,
                       "          `topt profile` on the cluster narrows this range\n");
     if (json_object_get(a, "simulated_ns"))

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "band.h"
 #include "free.h"
 #include "grid.h"
 #include "hw_impl.h"
@@ -337,6 +338,12 @@ static void cost_on(const struct row *r, struct topt_grid_search *s, struct ran 
     topt_strategy_destroy(plan);
 }
 
+/* The GPUs that share one copy of the states: all, where the source does not say otherwise. */
+static int gpus_of(const struct row *r)
+{
+    return (int)(r->shards ? r->shards : r->gpus);
+}
+
 /* As profiles have it: a twentieth of the device, and at least 1.5 GiB, is the driver's. */
 static double limit_of(const struct row *r, const struct topt_request *q)
 {
@@ -344,48 +351,14 @@ static double limit_of(const struct row *r, const struct topt_request *q)
     return gib > 0 ? (gib - fmax(gib / 20, 1.5)) * GIB : (double)topt_request_limit(q);
 }
 
-/* The band is that of plan documents: shares by what each part of the time rests on. */
-static int inside_band(const struct row *r, const struct topt_hw *hw,
-                       const struct topt_strategy_cost *c)
-{
-    double low = 0, high = 0, ns = row_seconds(r) * 1e9;
-    for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
-        double part = (double)c->sum.basis_ns[b];
-        low += part * (1 - topt_hw_band(hw, (enum topt_basis)b));
-        high += part * (1 + topt_hw_band(hw, (enum topt_basis)b));
-    }
-    return ns >= low && ns <= high;
-}
-
-/* The one of the three numbers of memory that was measured; of a process without what the row says
- * of its context it is what is reserved. */
-static double as_seen(const struct row *r, const struct topt_grid_search *s,
-                      const struct topt_strategy_cost *c)
-{
-    const struct topt_costing k = {.hw = s->request->hw,
-                                   .settings = &s->request->settings};
-    json_t *numbers = topt_memory_numbers(&k, c);
-    const char *kind =
-        *r->memory_kind && r->beside_gib <= 0 ? r->memory_kind : "reserved";
-    char key[32];
-    snprintf(key, sizeof key, "%s_bytes", kind);
-    double bytes = json_number_value(json_object_get(numbers, key));
-    json_decref(numbers);
-    return bytes > 0 ? bytes : (double)c->memory_bytes;
-}
-
-struct ran ran_of(const struct row *r, int tensors)
+/* The row's plan on a profile: with 'tensors', these alone, with no share of an allocator. */
+static void cost_by(const struct row *r, const struct topt_model *m,
+                    const struct topt_hw *hw, int tensors, struct ran *ret)
 {
     struct topt_error err = {0};
     struct topt_grid_search s;
     struct topt_planning micros;
-    struct ran ret = {0};
-    int gpus = (int)(r->shards ? r->shards : r->gpus);
-    int node = gpus < r->per_node ? gpus : (int)r->per_node;
-    struct topt_hw *hw = topt_hw_load(r->hw, &err);
-    if (!hw)
-        give_up(r, err.text);
-    struct topt_model *m = ran_model(r, r->batch / (r->gpus / gpus));
+    int gpus = gpus_of(r), node = gpus < r->per_node ? gpus : (int)r->per_node;
     struct topt_request q = request_of(r, m, hw);
     if (tensors)
         q.settings.allocator_permille = 0;
@@ -394,12 +367,30 @@ struct ran ran_of(const struct row *r, int tensors)
     micros.tensor = TOPT_TENSOR_ANYWHERE;
     if (topt_grid_open(&s, &micros, gpus / node, node, TOPT_GOAL_LEAST, &err))
         give_up(r, err.text);
-    cost_on(r, &s, &ret);
-    ret.limit = limit_of(r, &q);
-    ret.as_seen = as_seen(r, &s, &ret.cost);
-    ret.inside = inside_band(r, hw, &ret.cost);
+    cost_on(r, &s, ret);
+    ret->limit = limit_of(r, &q);
     topt_grid_close(&s);
     topt_planning_fini(&micros);
+}
+
+struct ran ran_of(const struct row *r)
+{
+    struct topt_error err = {0};
+    struct ran ret = {.program = 0}, tensors = {.program = 0};
+    struct topt_hw *hw = topt_hw_load(r->hw, &err);
+    if (!hw)
+        give_up(r, err.text);
+    struct topt_model *m = ran_model(r, r->batch / (r->gpus / gpus_of(r)));
+    cost_by(r, m, hw, 0, &ret);
+    if (!strcmp(r->memory_kind, "allocated"))
+        cost_by(r, m, hw, 1, &tensors);
+    else
+        tensors = ret;
+    ret.held = tensors.cost;
+    topt_band_time_ends(topt_hw_bands(hw), ret.cost.sum.basis_ns, &ret.low_ns,
+                        &ret.high_ns);
+    topt_band_memory_ends(topt_memory_states(&ret.held), ret.held.memory_bytes,
+                          &ret.low_bytes, &ret.high_bytes);
     topt_model_destroy(m);
     topt_hw_destroy(hw);
     return ret;

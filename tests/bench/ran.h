@@ -9,20 +9,20 @@ struct topt_model;
 
 struct ran {
     struct topt_strategy_cost cost;
-    int64_t program; /* peak of the program that our runtime would run */
-    double limit;    /* bytes of a GPU that tensors may take */
-    double
-        as_seen; /* predicted bytes as the row's memory_kind counts them: of tensors alone,
-                      * reserved, or of the process */
-    int inside;  /* what was measured is within the band around what is predicted */
+    int64_t program;         /* peak of the program that our runtime would run */
+    double limit;            /* bytes of a GPU that tensors may take */
+    int64_t low_ns, high_ns; /* the band around the time of the step */
+    /* What the row's memory is compared with: that of tensors alone, where it is what PyTorch calls
+     * allocated. */
+    struct topt_strategy_cost held;
+    int64_t low_bytes, high_bytes; /* the band around it */
 };
 
 /* A row's model for a step of 'batch' samples as it is costed: with single products where these
  * are recomputed.  Owned. */
 struct topt_model *ran_model(const struct row *r, int64_t batch);
 
-/* The row's plan, costed: with 'tensors', these alone, with no share of an allocator.  Exits with
- * a line where its framework does not have the plan. */
-struct ran ran_of(const struct row *r, int tensors);
+/* The row's plan, costed.  Exits with a line where its framework does not have the plan. */
+struct ran ran_of(const struct row *r);
 
 #endif

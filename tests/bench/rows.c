@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "topt_digest.h"
+#include "topt_hw.h"
 #include "topt_model.h"
 #include "topt_text.h"
 
@@ -28,28 +29,146 @@ static const struct column {
     enum kind kind;
     size_t at;
 } columns[] = {
-    COLUMN(TEXT, source),       COLUMN(TEXT, also),
-    COLUMN(TEXT, at),           COLUMN(TEXT, group),
-    COLUMN(TEXT, model),        COLUMN(TEXT, named),
-    COLUMN(TEXT, device),       COLUMN(TEXT, hw),
-    COLUMN(NUMBER, device_gib), COLUMN(COUNT, gpus),
-    COLUMN(COUNT, per_node),    COLUMN(COUNT, shards),
-    COLUMN(COUNT, tensor),      COLUMN(TEXT, sequence_parallel),
-    COLUMN(COUNT, pipeline),    COLUMN(COUNT, context),
-    COLUMN(COUNT, expert),      COLUMN(COUNT, zero),
-    COLUMN(TEXT, recompute),    COLUMN(COUNT, seq),
-    COLUMN(COUNT, batch),       COLUMN(COUNT, micro),
-    COLUMN(TEXT, precision),    COLUMN(TEXT, train),
-    COLUMN(TEXT, optimizer),    COLUMN(TEXT, framework),
-    COLUMN(TEXT, overlap),      COLUMN(TEXT, eager),
-    COLUMN(TEXT, attention),    COLUMN(TEXT, gradients),
-    COLUMN(TEXT, measure),      COLUMN(NUMBER, value),
-    COLUMN(NUMBER, memory_gib), COLUMN(NUMBER, beside_gib),
-    COLUMN(TEXT, memory_kind),  COLUMN(TEXT, outcome),
-    COLUMN(TEXT, job),          COLUMN(TEXT, ask),
-    COLUMN(TEXT, note),         COLUMN(TEXT, open),
+    COLUMN(TEXT, source),
+    COLUMN(TEXT, also),
+    COLUMN(TEXT, at),
+    COLUMN(COUNT, year),
+    COLUMN(TEXT, group),
+    COLUMN(TEXT, model),
+    COLUMN(TEXT, named),
+    COLUMN(TEXT, device),
+    COLUMN(TEXT, hw),
+    COLUMN(NUMBER, device_gib),
+    COLUMN(COUNT, gpus),
+    COLUMN(COUNT, per_node),
+    COLUMN(COUNT, shards),
+    COLUMN(COUNT, tensor),
+    COLUMN(TEXT, sequence_parallel),
+    COLUMN(COUNT, pipeline),
+    COLUMN(COUNT, virtual),
+    COLUMN(COUNT, context),
+    COLUMN(COUNT, expert),
+    COLUMN(COUNT, zero),
+    COLUMN(TEXT, recompute),
+    COLUMN(COUNT, seq),
+    COLUMN(COUNT, batch),
+    COLUMN(COUNT, micro),
+    COLUMN(TEXT, precision),
+    COLUMN(TEXT, train),
+    COLUMN(TEXT, optimizer),
+    COLUMN(TEXT, framework),
+    COLUMN(TEXT, overlap),
+    COLUMN(TEXT, eager),
+    COLUMN(TEXT, attention),
+    COLUMN(TEXT, gradients),
+    COLUMN(TEXT, measure),
+    COLUMN(NUMBER, value),
+    COLUMN(NUMBER, memory_gib),
+    COLUMN(NUMBER, beside_gib),
+    COLUMN(TEXT, memory_kind),
+    COLUMN(TEXT, outcome),
+    COLUMN(TEXT, job),
+    COLUMN(TEXT, ask),
+    COLUMN(TEXT, needs),
+    COLUMN(TEXT, note),
+    COLUMN(TEXT, open),
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
+
+/* ---- what a run needs ---------------------------------------------------------------------- */
+
+static int in_stages(const struct row *r)
+{
+    return r->pipeline > 1;
+}
+
+static int in_contexts(const struct row *r)
+{
+    return r->context > 1;
+}
+
+static int with_experts_apart(const struct row *r)
+{
+    return r->expert > 1;
+}
+
+static int in_eight_bits(const struct row *r)
+{
+    return !strcmp(r->precision, "fp8");
+}
+
+static int with_adapters_split(const struct row *r)
+{
+    return *r->train && r->tensor > 1;
+}
+
+/* Mechanisms that a plan of ran.c may lack: those that the degrees tell, and words of the column
+ * 'needs'.  A mechanism that ran.c learns is costed from then on. */
+static const struct mechanism {
+    const char *name;
+    int (*needed)(const struct row *r); /* NULL: the column says it */
+    int costed;
+} mechanisms[] = {
+    {"pipeline", in_stages, 0},
+    {"context", in_contexts, 0},
+    {"expert", with_experts_apart, 0},
+    {"fp8", in_eight_bits, 0},
+    {"adapters-tensor", with_adapters_split, 0},
+    {"async-tensor", NULL, 0},
+    {"scan-tensor", NULL, 0},
+    {"megatron-fsdp", NULL, 0},
+    {"modules", NULL, 0},
+    {"schedule", NULL, 0},
+    {"offload", NULL, 0},
+    {"optimizer-in-backward", NULL, 0},
+    {"paged-optimizer", NULL, 0},
+    {"linear-loss", NULL, 0},
+    {"decoder-length", NULL, 0},
+    {"distillation", NULL, 0},
+    {"reinforcement-learning", NULL, 0},
+    {"model", NULL, 0},
+    {"layout", NULL, 0},
+};
+enum { MECHANISMS = sizeof mechanisms / sizeof *mechanisms };
+
+const char *row_mechanism(int i)
+{
+    return i < MECHANISMS ? mechanisms[i].name : NULL;
+}
+
+/* The words of a cell one by one: the next from '*at', its length in 'ret'; NULL at the end. */
+static const char *next_word(const char **at, size_t *ret)
+{
+    const char *word = *at + strspn(*at, " ");
+    *ret = strcspn(word, " ");
+    *at = word + *ret;
+    return *ret ? word : NULL;
+}
+
+static int has_word(const char *cell, const char *name)
+{
+    size_t n;
+    for (const char *word; (word = next_word(&cell, &n));)
+        if (n == strlen(name) && !strncmp(word, name, n))
+            return 1;
+    return 0;
+}
+
+int row_needs(const struct row *r, int i)
+{
+    const struct mechanism *m = &mechanisms[i];
+    return m->needed ? m->needed(r) : has_word(r->needs, m->name);
+}
+
+int row_is_costed(const struct row *r)
+{
+    for (int i = 0; i < MECHANISMS; i++)
+        if (!mechanisms[i].costed && row_needs(r, i))
+            return 0;
+    return !row_is_left_out(r);
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
 
 struct reader {
     const char *file;
@@ -60,6 +179,13 @@ struct reader {
 __attribute__((noreturn)) static void give_up(const struct reader *r, const char *why)
 {
     fprintf(stderr, "%s:%d: column %d: %s\n", r->file, r->line, r->column + 1, why);
+    exit(1);
+}
+
+__attribute__((noreturn)) static void refuse(const struct reader *r, const char *column,
+                                             const char *cell, const char *why)
+{
+    fprintf(stderr, "%s:%d: %s '%s': %s\n", r->file, r->line, column, cell, why);
     exit(1);
 }
 
@@ -106,20 +232,67 @@ static void read_line(struct reader *r, struct row *row)
         if (row)
             put_cell(r, cell, row);
         else if (strcmp(cell, columns[r->column].name))
-            give_up(r, columns[r->column].name);
+            refuse(r, "column", cell, columns[r->column].name);
     }
     if (r->column < COLUMNS)
         give_up(r, "there are fewer cells than columns");
-    r->line++;
 }
 
-/* rows/NAME, owned. */
+static int is_among(const char *word, const char *const *words)
+{
+    for (; *words; words++)
+        if (!strcmp(word, *words))
+            return 1;
+    return 0;
+}
+
+/* What a reader of the row could not work with is refused, column by column. */
+static void check(const struct reader *r, const struct row *row, const json_t *models)
+{
+    static const char *const measures[] = {"", "s", "tokens/s/gpu", "tflops/gpu", NULL};
+    static const char *const kinds[] = {"",        "allocated",  "reserved",
+                                        "process", "at-failure", NULL};
+    static const char *const outcomes[] = {"ran", "oom", "left out", NULL};
+    const char *needs = row->needs;
+    size_t n;
+    if (!*row->source)
+        refuse(r, "source", "", "give 'repository:path', a paper or a page");
+    if (!is_among(row->outcome, outcomes))
+        refuse(r, "outcome", row->outcome, "give ran, oom or left out");
+    for (const char *word; (word = next_word(&needs, &n));) {
+        int i = 0;
+        while (i < MECHANISMS &&
+               (mechanisms[i].needed || strlen(mechanisms[i].name) != n ||
+                strncmp(mechanisms[i].name, word, n)))
+            i++;
+        if (i == MECHANISMS)
+            refuse(r, "needs", row->needs, "a word is no mechanism of rows.c");
+    }
+    if (row_is_left_out(row))
+        return;
+    if (!json_object_get(models, row->model) && !has_word(row->needs, "model"))
+        refuse(r, "model", row->model, "models.json does not have it");
+    if (!is_among(row->hw, topt_hw_shipped()))
+        refuse(r, "hw", row->hw, "no such profile is shipped");
+    if (!is_among(row->measure, measures))
+        refuse(r, "measure", row->measure, "give s, tokens/s/gpu or tflops/gpu");
+    if (!is_among(row->memory_kind, kinds))
+        refuse(r, "memory_kind", row->memory_kind,
+               "give allocated, reserved, process or at-failure");
+    if (row_is_costed(row) && (row->gpus < 1 || row->per_node < 1 || row->tensor < 1 ||
+                               row->batch < 1 || row->micro < 1 || row->seq < 1))
+        refuse(r, "gpus ... micro", "",
+               "gpus, per_node, tensor, seq, batch and micro count from 1");
+}
+
+/* rows/NAME, or a file by its whole path; owned. */
 static char *text_of(const char *name)
 {
     struct topt_error err = {0};
-    char path[512];
+    char path[1024];
     size_t len;
-    snprintf(path, sizeof path, "%s/%s", TOPT_BENCH_ROWS, name);
+    snprintf(path, sizeof path, "%s%s%s", *name == '/' ? "" : TOPT_BENCH_ROWS,
+             *name == '/' ? "" : "/", name);
     char *text = topt_read_file(path, 1 << 24, &len, &err);
     if (text)
         return text;
@@ -129,9 +302,10 @@ static char *text_of(const char *name)
 
 void rows_read(const char *stem, struct rows *ret)
 {
-    char name[64];
+    char name[512];
     snprintf(name, sizeof name, "%s.csv", stem);
     struct reader r = {.file = name, .line = 1};
+    json_t *models = rows_json("models");
     *ret = (struct rows){.text = text_of(name)};
     r.at = ret->text;
     read_line(&r, NULL);
@@ -140,8 +314,12 @@ void rows_read(const char *stem, struct rows *ret)
     ret->row = calloc((size_t)ret->n + 1, sizeof *ret->row);
     if (!ret->row)
         give_up(&r, "out of memory");
-    for (ret->n = 0; *r.at; ret->n++)
+    for (ret->n = 0; *r.at; ret->n++) {
+        r.line++;
         read_line(&r, &ret->row[ret->n]);
+        check(&r, &ret->row[ret->n], models);
+    }
+    json_decref(models);
 }
 
 void rows_fini(struct rows *rows)
@@ -176,7 +354,7 @@ static json_t *entry_of(const struct row *r)
 {
     json_t *all = rows_json("models"), *of = json_incref(json_object_get(all, r->model));
     json_decref(all);
-    if (!json_is_object(json_object_get(of, "config")))
+    if (!json_object_get(of, "config"))
         no_model(r, "is not there");
     return of;
 }
@@ -188,7 +366,9 @@ struct topt_model *row_model(const struct row *r, int64_t batch)
     struct topt_import_options o = {
         .batch = batch, .seq = r->seq, .train = *r->train ? r->train : NULL};
     json_t *of = entry_of(r);
-    char *config = json_dumps(json_object_get(of, "config"), JSON_COMPACT);
+    const json_t *source = json_object_get(of, "config");
+    char *config = json_is_string(source) ? strdup(json_string_value(source))
+                                          : json_dumps(source, JSON_COMPACT);
     int64_t published = json_integer_value(json_object_get(of, "parameters"));
     struct topt_model *m = topt_model_import(config, strlen(config), r->model, &o, &err);
     if (!m)
@@ -203,9 +383,21 @@ struct topt_model *row_model(const struct row *r, int64_t batch)
     return m;
 }
 
+static int64_t at_least_one(int64_t degree)
+{
+    return degree > 1 ? degree : 1;
+}
+
+int64_t row_data(const struct row *r)
+{
+    int64_t all =
+        at_least_one(r->tensor) * at_least_one(r->pipeline) * at_least_one(r->context);
+    return at_least_one(r->gpus / all);
+}
+
 int64_t row_accumulation(const struct row *r)
 {
-    int64_t data = r->gpus / r->tensor;
+    int64_t data = row_data(r);
     return (r->batch + data * r->micro - 1) / (data * r->micro);
 }
 
@@ -264,7 +456,7 @@ int row_is_judged(const struct row *r)
 
 /* ---- words --------------------------------------------------------------------------------- */
 
-void row_print_plan(const struct row *r)
+void row_add_plan(const struct row *r, struct topt_text *to)
 {
     static const char *const level[] = {"", ", ZeRO-1", ", ZeRO-2", ", ZeRO-3"};
     static const char *const recomputed[][2] = {
@@ -273,23 +465,40 @@ void row_print_plan(const struct row *r)
         {"second", ", every second block recomputed"},
         {"products", ", all but every second product recomputed"},
         {"attention", ", attention recomputed"}};
-    printf("data %d", (int)(r->gpus / r->tensor));
+    topt_text_add(to, "data %d", (int)row_data(r));
     if (r->tensor > 1)
-        printf(" x tensor %d%s", (int)r->tensor,
-               strcmp(r->sequence_parallel, "on") ? "" : ", sequence parallel");
-    printf("%s",
-           r->zero == 3 && strcmp(r->framework, "deepspeed") ? ", FSDP" : level[r->zero]);
+        topt_text_add(to, " x tensor %d%s", (int)r->tensor,
+                      strcmp(r->sequence_parallel, "on") ? "" : ", sequence parallel");
+    topt_text_add(to, "%s",
+                  r->zero == 3 && strcmp(r->framework, "deepspeed") ? ", FSDP"
+                                                                    : level[r->zero]);
     for (size_t i = 0; i < sizeof recomputed / sizeof *recomputed; i++)
         if (!strcmp(recomputed[i][0], r->recompute))
-            printf("%s", recomputed[i][1]);
-    printf(", micro-batch %d", (int)r->micro);
+            topt_text_add(to, "%s", recomputed[i][1]);
+    if (r->pipeline > 1)
+        topt_text_add(to, ", %d stages", (int)r->pipeline);
+    if (r->virtual > 1)
+        topt_text_add(to, " of %d parts each", (int)r->virtual);
+    if (r->context > 1)
+        topt_text_add(to, ", positions over %d", (int)r->context);
+    if (r->expert > 1)
+        topt_text_add(to, ", experts over %d", (int)r->expert);
+    topt_text_add(to, ", micro-batch %d", (int)r->micro);
     if (row_accumulation(r) > 1)
-        printf(" x %d", (int)row_accumulation(r));
+        topt_text_add(to, " x %d", (int)row_accumulation(r));
     if (r->seq > 1)
-        printf(", %d positions", (int)r->seq);
-    printf(", %s", r->precision);
+        topt_text_add(to, ", %d positions", (int)r->seq);
+    topt_text_add(to, ", %s", r->precision);
     if (strncmp(r->optimizer, "adam", 4) || !strcmp(r->optimizer, "adam8"))
-        printf(", %s", r->optimizer);
+        topt_text_add(to, ", %s", r->optimizer);
+}
+
+void row_print_plan(const struct row *r)
+{
+    struct topt_text plan = {0};
+    row_add_plan(r, &plan);
+    printf("%s", plan.s);
+    topt_text_fini(&plan);
 }
 
 void row_print_source(const struct row *r)

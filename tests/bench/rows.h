@@ -10,6 +10,7 @@ struct row {
     const char *source; /* "repository:path", a paper or a page */
     const char *also;   /* another file of the repository that tells the same run */
     const char *at;     /* commit, date, line or table there */
+    int64_t year;       /* of the software that ran */
     const char *group;  /* the heading that it stands under in docs/VALIDATION.md */
     const char *model;  /* a name in models.json */
     const char *named;  /* as the source names the model; "": as models.json does */
@@ -20,13 +21,15 @@ struct row {
     int64_t
         shards; /* GPUs that share one copy of the states; 0: all that are not tensor's */
     int64_t tensor, pipeline, context, expert; /* degrees; 0: 1 */
+    int64_t virtual;                           /* stages of a GPU; 0: 1 */
     const char *sequence_parallel; /* "on", "off"; "": the framework's default */
     int64_t zero;
     const char
         *recompute; /* "none", "blocks", "whole", "second", "products", "attention" */
     int64_t seq, batch, micro; /* positions, samples of a step, of a GPU at a time */
-    const char *precision;     /* "f32", "bf16-mixed", "autocast", "main-f32", "bf16" */
-    const char *train;         /* "lora:16"; "": all parameters */
+    const char
+        *precision;    /* "f32", "bf16-mixed", "autocast", "main-f32", "bf16", "fp8" */
+    const char *train; /* "lora:16"; "": all parameters */
     const char *optimizer, *framework;
     /* Of the software that ran; "": the framework's. */
     const char *overlap, *eager, *attention;
@@ -40,6 +43,7 @@ struct row {
     const char *outcome;     /* "ran", "oom", "left out" */
     const char *job;         /* rows of one job are plans for it */
     const char *ask;         /* "yes": the fewest GPUs are asked for, as this run was */
+    const char *needs;       /* mechanisms of the run that no degree tells, by space */
     const char *note;        /* what it does that a plan does not say */
     const char *open;        /* what decides and the source does not say */
 };
@@ -52,8 +56,9 @@ struct rows {
 
 struct topt_model;
 
-/* The rows of FOLDER/STEM.csv.  Exits with a line that names file, line and column where it is not
- * well formed. */
+/* The rows of FOLDER/STEM.csv, or of STEM.csv where that is a whole path.  Exits with a line that names
+ * file, line and column where one is not well formed, names a model or a profile that is not there, or no
+ * source. */
 void rows_read(const char *stem, struct rows *ret);
 void rows_fini(struct rows *rows);
 
@@ -64,11 +69,20 @@ json_t *rows_json(const char *stem);
  * published.  Exits with a line where it can't be made. */
 struct topt_model *row_model(const struct row *r, int64_t batch);
 
+/* Copies that take samples of their own: GPUs over the other degrees. */
+int64_t row_data(const struct row *r);
+
 /* How often a GPU takes a micro-batch in a step. */
 int64_t row_accumulation(const struct row *r);
 
 /* Is it a run that no plan here describes, which the documents list with the reason ('note')? */
 int row_is_left_out(const struct row *r);
+
+/* The mechanisms that a run may need and plans here may lack, from 0; NULL at the end. */
+const char *row_mechanism(int i);
+int row_needs(const struct row *r, int i);
+/* Does ran.c cost it: does it need nothing that plans here lack? */
+int row_is_costed(const struct row *r);
 
 /* Seconds of a step as measured; 0: no time was. */
 double row_seconds(const struct row *r);
@@ -80,7 +94,9 @@ void row_group_name(const struct row *r, const char *source, char *buf, size_t s
  * bit of the SHA-256 of its name says so; a run that stands in two groups is seen if either is. */
 int row_is_judged(const struct row *r);
 
-/* Print "data 8 x tensor 2, FSDP, blocks recomputed, micro-batch 4 x 2, 4096 positions, bf16-mixed". */
+/* Append or print "data 8 x tensor 2, FSDP, blocks recomputed, micro-batch 4 x 2, 4096 positions, bf16-mixed". */
+struct topt_text;
+void row_add_plan(const struct row *r, struct topt_text *to);
 void row_print_plan(const struct row *r);
 
 /* Print "github.com/owner/name:path (commit)". */

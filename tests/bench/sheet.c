@@ -106,40 +106,10 @@ static int wanted(const struct asked *a, const struct row *r)
     return !a->only || strstr(r->model, a->only) || strstr(r->framework, a->only);
 }
 
-/* The errors of memory, each kind against its own number. */
-struct kinds {
-    double size[3], sign[3];
-    int n[3];
-};
-static const char *const kinds[3] = {"allocated", "reserved", "process"};
-
-static void count_memory(struct kinds *k, const struct row *r, const struct ran *w)
-{
-    for (int i = 0; i < 3 && r->memory_gib > 0; i++) {
-        if (strcmp(r->memory_kind, kinds[i]) != 0)
-            continue;
-        double e = 100 * (w->as_seen / GIB / (r->memory_gib - r->beside_gib) - 1);
-        k->size[i] += fabs(e);
-        k->sign[i] += e;
-        k->n[i]++;
-    }
-}
-
-static void print_kinds(const struct kinds *k)
-{
-    printf("Memory, each against its own number:");
-    for (int i = 0; i < 3; i++)
-        if (k->n[i])
-            printf(" %s mean error %.1f %%, with its sign %+.1f %%, of %d;", kinds[i],
-                   k->size[i] / k->n[i], k->sign[i] / k->n[i], k->n[i]);
-    printf(" those at failure are not counted.\n\n");
-}
-
 /* How many outcomes are others than predicted. */
 static int print_rows(const struct asked *a, const struct rows *all)
 {
     int n = 0, right = 0, fits = 0, right_fits = 0;
-    struct kinds memory = {{0}, {0}, {0}};
     printf(
         "## Public models: what fits\n\n"
         "The documented plan, costed by the row of its framework (`--framework`) as "
@@ -154,14 +124,13 @@ static int print_rows(const struct asked *a, const struct rows *all)
         const struct row *r = &all->row[i];
         if (row_is_left_out(r) || !wanted(a, r))
             continue;
-        struct ran w = ran_of(r, 0);
+        struct ran w = ran_of(r);
         int good = row_fits(&w) == ran_there(r);
         n++;
         right += good;
         fits += ran_there(r);
         right_fits += good && ran_there(r);
         print_row(r, &w);
-        count_memory(&memory, r, &w);
         if (a->parts)
             print_parts(&w);
         fflush(stdout);
@@ -170,7 +139,6 @@ static int print_rows(const struct asked *a, const struct rows *all)
         "\nDocumented fits that fit: %d of %d. Documented out-of-memory that does not: "
         "%d of %d.\n\n",
         right_fits, fits, right - right_fits, n - fits);
-    print_kinds(&memory);
     return n - right;
 }
 
@@ -194,9 +162,9 @@ static int print_tracked(const struct asked *a, const struct rows *all)
         const struct row *r = &all->row[i];
         if (row_is_left_out(r) || !wanted(a, r))
             continue;
-        struct ran w = ran_of(r, 0), tensors = ran_of(r, 1);
+        struct ran w = ran_of(r);
         double gib = (double)w.cost.memory_bytes / GIB;
-        double alone = (double)tensors.cost.memory_bytes / GIB;
+        double alone = (double)w.held.memory_bytes / GIB;
         double error = 100 * (alone / r->memory_gib - 1),
                whole = 100 * (gib / r->memory_gib - 1);
         printf("| %s | %d | ", r->model, (int)r->gpus);

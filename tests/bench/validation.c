@@ -1,8 +1,13 @@
 /* validation.c - docs/VALIDATION.md: published measurements held against predictions.
  *
- * Each row of rows/steps.csv is a run that somebody published: the model, the cluster, the plan they
- * ran and the system that ran it.  The same plan is costed here (ran.c); nothing is tuned to a
- * row.  Prints the document's first half; with an argument, writes its picture there. */
+ *     validation [PICTURE PAGE]     prints the document's first half, and writes its picture and its page
+ *     validation --json             prints all comparisons, one line each
+ *     validation --sides            prints each group's name, SHA-256 and side
+ *     validation --check FILE.csv   reads a file of rows, and says which line is wrong
+ *
+ * Each row of rows/steps.csv, later.csv and megatron_tests.csv is a run that somebody published: the model,
+ * the cluster, the plan they ran and the system that ran it.  The same plan is costed here (ran.c); nothing
+ * is tuned to a row. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,8 +17,10 @@
 #include "chart.h"
 #include "chart_svg.h"
 #include "hw_impl.h"
-#include "ran.h"
+#include "figures.h"
+#include "validation_page.h"
 #include "topt_digest.h"
+#include "topt_plan_doc.h"
 #include "topt_text.h"
 
 #define GIB ((double)((int64_t)1 << 30))
@@ -24,73 +31,9 @@ __attribute__((noreturn)) static void give_up(const char *what, const char *why)
     exit(1);
 }
 
-/* Rows of one heading, which stand together in the file. */
-struct group {
-    const struct row *row;
-    struct ran *ran; /* of each row */
-    int n;
-};
-
 static double predicted(const struct ran *x)
 {
     return (double)x->cost.time_ns / 1e9;
-}
-
-/* ---- errors -------------------------------------------------------------------------------- */
-
-struct error {
-    int n;
-    double size, sign; /* sums */
-};
-
-static void count(struct error *e, double error)
-{
-    e->n++;
-    e->size += fabs(error);
-    e->sign += error;
-}
-
-static void count_all(struct error *e, const struct error *from)
-{
-    e->n += from->n;
-    e->size += from->size;
-    e->sign += from->sign;
-}
-
-static double predicted_a_sample(const struct group *g, int i)
-{
-    return predicted(&g->ran[i]) / (double)g->row[i].batch;
-}
-
-static double measured_a_sample(const struct group *g, int i)
-{
-    return row_seconds(&g->row[i]) / (double)g->row[i].batch;
-}
-
-/* Of each job that several plans were measured for: what choosing the plan predicted fastest
- * costs over the fastest, a sample. */
-static void print_regret(const struct group *g)
-{
-    for (int i = 0; i < g->n; i++) {
-        const char *job = g->row[i].job;
-        int first = *job != '\0', plans = 0, picked = i, best = i;
-        for (int k = 0; k < i && first; k++)
-            first = strcmp(g->row[k].job, job) != 0;
-        for (int k = i; k < g->n && first; k++) {
-            if (strcmp(g->row[k].job, job))
-                continue;
-            plans++;
-            if (predicted_a_sample(g, k) < predicted_a_sample(g, picked))
-                picked = k;
-            if (measured_a_sample(g, k) < measured_a_sample(g, best))
-                best = k;
-        }
-        if (plans > 1)
-            printf("%s: %d plans; the one predicted fastest was measured %.1f %% slower "
-                   "than the fastest.\n",
-                   job, plans,
-                   100 * (measured_a_sample(g, picked) / measured_a_sample(g, best) - 1));
-    }
 }
 
 /* ---- the document -------------------------------------------------------------------------- */
@@ -101,10 +44,10 @@ static const char head[] =
     "Written by one command; nothing in it is typed by hand:\n"
     "\n"
     "    cmake --build --preset release --target validation sheet\n"
-    "    cd build/release/tests && { ./validation ../../../docs/validation.svg && "
-    "./sheet; } "
-    "\\\n"
-    "        >../../../docs/VALIDATION.md\n"
+    "    cd build/release/tests && { ./validation ../../../docs/validation.svg \\\n"
+    "        ../../../docs/validation.html && ./sheet; } >../../../docs/VALIDATION.md\n"
+    "\n"
+    "(16 seconds on two cores that others used too, 29 November 2026.)\n"
     "\n"
     "Each row is a run that others published (`tests/bench/rows/*.csv`, one set of "
     "columns\n"
@@ -119,17 +62,24 @@ static const char head[] =
     "something was missing\n"
     "it was added, with a figure that others measured apart from these runs and that the "
     "profile names;\n"
-    "no number was fitted to a row or to a group. The rows are therefore not unseen: "
-    "they "
-    "showed which\n"
+    "no number was fitted to a row or to a group, but for the widths of bands, which "
+    "follow from the groups that are\n"
+    "seen (`tests/bench/bands.py`). The rows are therefore not unseen: they showed "
+    "which\n"
     "mechanisms were missing, and runs that nobody looked at before may lie further "
     "off.\n"
-    "Errors are (predicted - measured) / measured. Memory is what `memory_bytes` says "
-    "for "
-    "the framework\n"
-    "that ran it (`--framework`): tensors and what its allocator can't use, without the "
-    "driver's context.\n"
+    "Errors are (predicted - measured) / measured; the band of a time and of a memory is "
+    "what `topt plan` says beside\n"
+    "them, its width (upper - lower) / predicted. What an allocator reserved, and what a "
+    "process held, is compared with\n"
+    "`memory_bytes` for the framework that ran it (`--framework`): tensors and what its "
+    "allocator can't use, without the\n"
+    "driver's context; what PyTorch counts as allocated with the tensors alone.\n"
     "\n"
+    "[validation.html](validation.html) has every number in one table to filter and "
+    "sort. "
+    "[validation.html](validation.html) has every number in one table to filter and "
+    "sort. "
     "Further down: which documented runs of public models fit and which do not, peaks "
     "held "
     "against\n"
@@ -170,24 +120,50 @@ static const char tail[] =
     "- What an allocator loses in gaps, run by run.\n"
     "\n";
 
-static const char columns[] =
-    "| model | GPUs | plan | step, measured | predicted | error |";
+static const char columns[] = "| model | GPUs | plan |";
+static const char time_columns[] = " step, measured | predicted | error |";
 static const char memory_columns[] = " memory, measured | predicted | error |";
 
+/* What the row says of its software beside the framework's row. */
 static void print_software(const struct row *r)
 {
-    printf("overlap %s, eager ", r->overlap);
-    for (const char *p = r->eager; *p; p++)
-        putchar(*p == ' ' ? ',' : *p);
-    if (*r->attention)
-        printf(", attention %s", r->attention);
+    const struct {
+        const char *name, *cell;
+    } of[] = {{"overlap", r->overlap}, {"eager", r->eager}, {"attention", r->attention}};
+    int n = 0;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        if (!*of[i].cell)
+            continue;
+        printf("%s%s ", n++ ? ", " : "", of[i].name);
+        for (const char *p = of[i].cell; *p; p++)
+            putchar(*p == ' ' ? ',' : *p);
+    }
+    printf("%s", n ? "" : "as the framework's row");
 }
 
-static void print_row(const struct group *g, int i, struct error *time,
-                      struct error *memory)
+static void print_seconds(double seen, double predicted)
+{
+    printf(" %.3g s | %.3g s | %+.0f %% |", seen, predicted,
+           100 * (predicted / seen - 1));
+}
+
+static void print_gib(double seen, double predicted)
+{
+    printf(" %.*f GiB | %.*f GiB | %+.0f %% |", seen < 10 ? 2 : 1, seen,
+           seen < 10 ? 2 : 1, predicted, 100 * (predicted / seen - 1));
+}
+
+/* Which of the two kinds of numbers rows of a heading have. */
+struct shown {
+    int time, memory;
+};
+
+static void print_row(const struct group *g, int i, struct shown shown,
+                      struct figures *by_kind)
 {
     const struct row *r = &g->row[i];
-    double seen = row_seconds(r), e = predicted(&g->ran[i]) / seen - 1;
+    struct comparison c[2];
+    int n = comparisons_of(r, &g->ran[i], c), time = 0, memory = 0;
     printf("| %s | %d | ", r->model, (int)r->gpus);
     row_print_plan(r);
     if (strcmp(r->overlap, g->row->overlap) != 0 ||
@@ -195,22 +171,41 @@ static void print_row(const struct group *g, int i, struct error *time,
         printf("; ");
         print_software(r);
     }
-    printf(" | %.3g s | %.3g s | %+.0f %% |", seen, predicted(&g->ran[i]), 100 * e);
-    count(time, e);
-    if (r->memory_gib > 0) {
-        double held = r->memory_gib - r->beside_gib;
-        double gib = g->ran[i].as_seen / GIB;
-        printf(" %.1f GiB | %.1f GiB | %+.0f %% |", held, gib, 100 * (gib / held - 1));
-        count(memory, gib / held - 1);
+    printf(" |");
+    for (int k = 0; k < n; k++) {
+        if (c[k].kind == KIND_MEMORY)
+            memory = 1;
+        else
+            time = 1;
+        if (c[k].kind == KIND_MEMORY && shown.time && !time)
+            printf(" | | |");
+        (c[k].kind == KIND_MEMORY ? print_gib : print_seconds)(c[k].measured,
+                                                               c[k].predicted);
+        figures_count(&by_kind[c[k].kind], &c[k]);
     }
+    if (shown.memory && !memory)
+        printf(" | | |");
     printf("\n");
 }
 
-static void print_error(const char *what, const struct error *e)
+static void print_figures(const char *what, struct figures *f)
 {
-    if (e->n)
-        printf("%s: mean error %.1f %%, with its sign %+.1f %%, of %d.\n", what,
-               100 * e->size / e->n, 100 * e->sign / e->n, e->n);
+    if (f->n)
+        printf(
+            "%s: mean error %.1f %%, with its sign %+.1f %%, of %d; %d within the band, "
+            "whose median width is %.0f %%.\n",
+            what, 100 * f->size / f->n, 100 * f->sign / f->n, f->n, f->inside,
+            100 * figures_median_width(f));
+}
+
+static void print_regret(const struct group *g)
+{
+    double regret;
+    for (int i = 0, plans; i < g->n; i++)
+        if ((plans = regret_of(g, i, &regret)) > 1)
+            printf("%s: %d plans; the one predicted fastest was measured %.1f %% slower "
+                   "than the fastest.\n",
+                   g->row[i].job, plans, 100 * regret);
 }
 
 static const char *text_of(const json_t *groups, const char *name, const char *key)
@@ -220,32 +215,43 @@ static const char *text_of(const json_t *groups, const char *name, const char *k
     return text ? text : (give_up(name, "groups.json does not have it"), "");
 }
 
-static void print_group(const struct group *g, const json_t *texts, struct error *time,
-                        struct error *memory)
+static struct shown shown_of(const struct group *g)
 {
-    struct error t = {0}, m = {0};
-    int nfit = 0, ninside = 0, memories = g->row->memory_gib > 0;
+    struct shown ret = {0, 0};
+    struct comparison c[2];
+    for (int i = 0; i < g->n; i++)
+        for (int k = comparisons_of(&g->row[i], &g->ran[i], c) - 1; k >= 0; k--)
+            *(c[k].kind == KIND_MEMORY ? &ret.memory : &ret.time) = 1;
+    return ret;
+}
+
+static void print_group(const struct group *g, const json_t *texts)
+{
+    static const char *const short_names[KINDS] = {"Time", "Time", "Memory"};
+    struct figures by_kind[KINDS] = {{0}};
+    struct shown shown = shown_of(g);
+    int nfit = 0, nran = 0;
     printf("## %s\n\nSystem: ", g->row->group);
     print_software(g->row);
-    printf(".\n\n%s%s\n|---|---|---|---|---|---|%s\n", columns,
-           memories ? memory_columns : "", memories ? "---|---|---|" : "");
+    printf(".\n\n%s%s%s\n|---|---|---|%s%s\n", columns, shown.time ? time_columns : "",
+           shown.memory ? memory_columns : "", shown.time ? "---|---|---|" : "",
+           shown.memory ? "---|---|---|" : "");
     for (int i = 0; i < g->n; i++) {
-        nfit += (double)g->ran[i].cost.memory_bytes <= g->ran[i].limit;
-        ninside += g->ran[i].inside;
-        print_row(g, i, &t, &m);
+        nran += !strcmp(g->row[i].outcome, "ran");
+        nfit += !strcmp(g->row[i].outcome, "ran") &&
+                (double)g->ran[i].cost.memory_bytes <= g->ran[i].limit;
+        print_row(g, i, shown, by_kind);
     }
     printf("\n");
-    print_error("Time", &t);
-    print_error("Memory", &m);
-    printf("Measured within the prediction's band: %d of %d. Fit by prediction, as they "
-           "did: %d of %d.\n",
-           ninside, g->n, nfit, g->n);
+    for (int k = 0; k < KINDS; k++) {
+        print_figures(short_names[k], &by_kind[k]);
+        figures_fini(&by_kind[k]);
+    }
+    printf("Fit by prediction, as they did: %d of %d.\n", nfit, nran);
     print_regret(g);
     printf("\nSource: %s.\n\nWhat explains the errors, as far as can be told: %s.\n\n",
            text_of(texts, g->row->group, "source"),
            text_of(texts, g->row->group, "residual"));
-    count_all(time, &t);
-    count_all(memory, &m);
 }
 
 /* ---- the picture --------------------------------------------------------------------------- */
@@ -339,29 +345,56 @@ static void print_collectives(void)
            "instead.\n\n");
 }
 
-/* The rows of a file with what is predicted of each; those that no plan says stand at the end. */
+/* ---- files of rows ------------------------------------------------------------------------- */
+
+/* A file's rows with what is predicted of each; those that are not costed stand at the end. */
 struct measured {
+    const char *stem;
+    int seen; /* of before there were sides */
     struct rows rows;
-    struct group all; /* without these */
+    struct group all; /* those that are costed */
 };
 
-static void measure(const char *stem, struct measured *m)
+static struct measured files[] = {
+    {.stem = "steps", .seen = 1},
+    {.stem = "documented", .seen = 1},
+    {.stem = "later"},
+    {.stem = "megatron_tests"},
+};
+enum { STEPS, DOCUMENTED, LATER, TESTS, FILES };
+
+/* Does an earlier file have the run?  It counts once. */
+static int is_repeated(const struct measured *m, const struct row *r)
 {
-    rows_read(stem, &m->rows);
+    for (const struct measured *of = files; of < m; of++)
+        for (int i = 0; i < of->all.n; i++) {
+            const struct row *o = &of->all.row[i];
+            if (!strcmp(o->source, r->source) && !strcmp(o->model, r->model) &&
+                o->gpus == r->gpus && !(o->memory_gib < r->memory_gib) &&
+                !(o->memory_gib > r->memory_gib) && !(o->value < r->value))
+                return 1;
+        }
+    return 0;
+}
+
+static void measure(struct measured *m)
+{
+    rows_read(m->stem, &m->rows);
     struct row *row = m->rows.row, *rest = calloc((size_t)m->rows.n + 1, sizeof *rest);
     struct ran *ran = calloc((size_t)m->rows.n + 1, sizeof *ran);
     int n = 0, out = 0;
     if (!rest || !ran)
-        give_up(stem, "no memory");
+        give_up(m->stem, "no memory");
     for (int i = 0; i < m->rows.n; i++)
-        if (row_is_left_out(&row[i]))
-            rest[out++] = row[i];
-        else
+        if (row_is_costed(&row[i]) && !is_repeated(m, &row[i]))
             row[n++] = row[i];
+        else if (!row_is_costed(&row[i]))
+            rest[out++] = row[i];
     memcpy(row + n, rest, (size_t)out * sizeof *rest);
+    m->rows.n = n + out;
     free(rest);
     for (int i = 0; i < n; i++)
-        ran[i] = ran_of(&row[i], 0);
+        ran[i] = ran_of(&row[i]);
     m->all = (struct group){row, ran, n};
 }
 
@@ -371,82 +404,322 @@ static void forget(struct measured *m)
     rows_fini(&m->rows);
 }
 
-static void print_groups(const struct group *all, const json_t *texts, struct error *time,
-                         struct error *memory)
+static int is_judged(const struct measured *m, const struct row *r)
+{
+    return !m->seen && row_is_judged(r);
+}
+
+static void print_groups(const struct group *all, const json_t *texts)
 {
     for (int i = 0, n; i < all->n; i += n) {
         const char *name = all->row[i].group;
         for (n = 1; i + n < all->n && !strcmp(name, all->row[i + n].group);)
             n++;
-        print_group(&(struct group){all->row + i, all->ran + i, n}, texts, time, memory);
+        print_group(&(struct group){all->row + i, all->ran + i, n}, texts);
     }
 }
 
-static const char later[] =
-    "## Runs that came later\n\n"
-    "The predictions were there before these rows. Which groups may decide a constant "
-    "(seen) and which\njudge it (judged) is not chosen: the last bit of the SHA-256 of a "
-    "group's name says it, and a run\nthat stands in two groups is seen if either "
-    "is.\n\n";
+/* ---- figures over all files ---------------------------------------------------------------- */
 
-/* Each group once: its name, what that says, and its side. */
-static void print_sides(const struct group *all)
+static void print_cells(struct figures *f)
 {
-    char name[512], hex[TOPT_DIGEST_HEX], before[512] = "";
-    printf("| group | SHA-256 | side |\n|---|---|---|\n");
-    for (int i = 0; i < all->n; i++) {
-        const struct row *r = &all->row[i];
-        row_group_name(r, r->source, name, sizeof name);
-        if (!strcmp(name, before))
+    if (f->n)
+        printf(" %d | %.1f %% | %+.1f %% | %.0f %% | %.0f %% |\n", f->n,
+               100 * f->size / f->n, 100 * f->sign / f->n, 100.0 * f->inside / f->n,
+               100 * figures_median_width(f));
+    else
+        printf(" 0 | | | | |\n");
+}
+
+static void print_all_regret(void)
+{
+    double regret, sum = 0, most = 0;
+    int jobs = 0;
+    for (int f = 0; f < FILES; f++)
+        for (int i = 0; i < files[f].all.n; i++)
+            if (regret_of(&files[f].all, i, &regret) > 1) {
+                jobs++;
+                sum += regret;
+                most = fmax(most, regret);
+            }
+    if (jobs)
+        printf(
+            "Regret, what choosing by prediction would have cost: %.1f %% mean, %.1f %% "
+            "at most, of %d jobs that were run by several plans.\n\n",
+            100 * sum / jobs, 100 * most, jobs);
+}
+
+static void print_by_kind(void)
+{
+    static const char *const side[] = {"seen", "judged"};
+    printf("## All\n\n| kind | side | numbers | mean error | bias | within the band | "
+           "median width |\n|---|---|---|---|---|---|---|\n");
+    for (int k = 0; k < KINDS; k++)
+        for (int s = 0; s < 2; s++) {
+            struct figures all = {0};
+            for (int f = 0; f < FILES; f++)
+                for (int i = 0; i < files[f].all.n; i++) {
+                    struct comparison c[2];
+                    const struct row *r = &files[f].all.row[i];
+                    int n = comparisons_of(r, &files[f].all.ran[i], c);
+                    for (int j = 0; j < n; j++)
+                        if ((int)c[j].kind == k && is_judged(&files[f], r) == s)
+                            figures_count(&all, &c[j]);
+                }
+            printf("| %s | %s |", kind_name((enum kind)k), side[s]);
+            print_cells(&all);
+            figures_fini(&all);
+        }
+    printf("\n");
+    print_all_regret();
+}
+
+/* The group that a row's run is counted in: "repository:path|model|device". */
+static int is_first_of_group(const struct group *g, int i)
+{
+    char name[512], other[512];
+    row_group_name(&g->row[i], g->row[i].source, name, sizeof name);
+    for (int k = 0; k < i; k++) {
+        row_group_name(&g->row[k], g->row[k].source, other, sizeof other);
+        if (!strcmp(name, other))
+            return 0;
+    }
+    return 1;
+}
+
+static void print_one_group(const struct measured *m, int i)
+{
+    char name[512], other[512], hex[TOPT_DIGEST_HEX];
+    const struct group *g = &m->all;
+    struct figures by_kind[KINDS] = {{0}};
+    double worst = 0;
+    int jobs = 0;
+    row_group_name(&g->row[i], g->row[i].source, name, sizeof name);
+    topt_sha256_hex(name, strlen(name), hex);
+    for (int k = i; k < g->n; k++) {
+        struct comparison c[2];
+        double regret;
+        row_group_name(&g->row[k], g->row[k].source, other, sizeof other);
+        if (strcmp(name, other))
             continue;
-        strcpy(before, name);
-        topt_sha256_hex(name, strlen(name), hex);
-        for (char *bar = name; (bar = strchr(bar, '|'));)
-            *bar = '/';
-        printf("| %s | %s | %s |\n", name, hex, row_is_judged(r) ? "judged" : "seen");
+        for (int j = comparisons_of(&g->row[k], &g->ran[k], c) - 1; j >= 0; j--)
+            figures_count(&by_kind[c[j].kind], &c[j]);
+        if (regret_of(g, k, &regret) > 1) {
+            jobs++;
+            worst = fmax(worst, regret);
+        }
     }
+    for (char *bar = name; (bar = strchr(bar, '|'));)
+        *bar = '/';
+    for (int k = 0; k < KINDS; k++) {
+        if (!by_kind[k].n)
+            continue;
+        printf("| %s | ...%s | %s | %s | ", name, hex + strlen(hex) - 8,
+               is_judged(m, &g->row[i]) ? "judged" : "seen",
+               k == KIND_MEMORY ? "memory" : "time");
+        if (jobs && k != KIND_MEMORY)
+            printf("%.1f %% |", 100 * worst);
+        else
+            printf("|");
+        print_cells(&by_kind[k]);
+        figures_fini(&by_kind[k]);
+    }
+}
+
+static const char groups_head[] =
+    "## Groups\n\n"
+    "Runs of one source, model and device are a group. Groups that stood here before "
+    "there were sides are seen\n"
+    "and may decide constants. Of the others the last bit of the SHA-256 of the group's "
+    "name says it: 1, it judges and\n"
+    "decides none (`printf '%s' 'repository:path|model|device' | sha256sum`, in lower "
+    "case); a run that stands in two\n"
+    "groups is seen if either is. A house test fails where a constant's source is a "
+    "group that judges.\n"
+    "[validation.html](validation.html) has all rows in one table that can be "
+    "filtered.\n\n"
+    "| group (name/model/device) | SHA-256 | side | what | largest regret | numbers | "
+    "mean error | bias | within the band | median width |\n"
+    "|---|---|---|---|---|---|---|---|---|---|\n";
+
+static void print_group_table(void)
+{
+    fputs(groups_head, stdout);
+    for (int f = 0; f < FILES; f++)
+        for (int i = 0; i < files[f].all.n; i++)
+            if (is_first_of_group(&files[f].all, i))
+                print_one_group(&files[f], i);
     printf("\n");
 }
 
-static void print_later(const json_t *texts)
+static void print_uncosted(void)
 {
-    struct error side[2] = {{0}, {0}}, time = {0}, memory = {0};
-    struct measured m;
-    measure("later", &m);
+    int rows = 0;
+    printf("## Runs that no plan here says yet\n\n| mechanism | rows that need it | that "
+           "need nothing else |\n|---|---|---|\n");
+    for (int i = 0; row_mechanism(i); i++) {
+        int all = 0, alone = 0;
+        for (int f = 0; f < FILES; f++)
+            for (int k = files[f].all.n; k < files[f].rows.n; k++) {
+                int others = 0;
+                const struct row *r = &files[f].rows.row[k];
+                for (int j = 0; row_mechanism(j); j++)
+                    others += j != i && row_needs(r, j);
+                all += row_needs(r, i);
+                alone += row_needs(r, i) && !others;
+            }
+        if (all)
+            printf("| %s | %d | %d |\n", row_mechanism(i), all, alone);
+    }
+    for (int f = 0; f < FILES; f++)
+        for (int k = files[f].all.n; k < files[f].rows.n; k++)
+            rows += !row_is_left_out(&files[f].rows.row[k]);
+    printf("\n%d rows of `tests/bench/rows` wait for these. Where a plan can say a "
+           "mechanism, its row in `tests/bench/rows.c`\nis switched on, and they are "
+           "costed.\n\n",
+           rows);
+}
+
+static const char send[] =
+    "## How to send a row in\n\n"
+    "A run of your own is one line of `tests/bench/rows/later.csv`. The first line of "
+    "the file names the columns, and\n"
+    "`tests/bench/rows.h` explains them; cells that do not apply stay empty. What a "
+    "line needs at least: `source` (a\n"
+    "page that anybody can open, as `repository:path`), `year` of the software, "
+    "`group` (a heading, with a text in\n"
+    "`groups.json`), `model` (a name in `models.json`, which holds its config.json), "
+    "`device` and the shipped profile `hw`,\n"
+    "`gpus`, `per_node`, the degrees, `zero`, `recompute`, `seq`, `batch`, `micro`, "
+    "`precision`, `optimizer`, `framework`,\n"
+    "and the number: `measure` with `value` (`s`, `tokens/s/gpu`), or `memory_gib` "
+    "with `memory_kind`.\n\n"
+    "In PyTorch these lines print the numbers of a run (after warm-up, on every "
+    "rank):\n\n"
+    "    torch.cuda.synchronize(); start = time.time()\n"
+    "    for _ in range(20): step()\n"
+    "    torch.cuda.synchronize()\n"
+    "    print(\"s,%.4f\" % ((time.time() - start) / 20), \"memory_gib,%.3f\" % "
+    "(torch.cuda.max_memory_allocated() / 2**30))\n\n"
+    "`measure` is then `s` and `memory_kind` is `allocated`. "
+    "`build/release/tests/validation --check tests/bench/rows/later.csv`\n"
+    "says which line is wrong, and `validation_document` fails until this page has "
+    "the row.\n\n";
+
+static const char later[] = "## Runs that came later\n\n"
+                            "The predictions were there before these rows.\n\n";
+
+static void print_document(const json_t *texts)
+{
+    fputs(head, stdout);
+    print_by_kind();
+    fputs(standing, stdout);
+    print_groups(&files[STEPS].all, texts);
     fputs(later, stdout);
-    print_groups(&m.all, texts, &time, &memory);
-    print_sides(&m.all);
-    for (int i = 0; i < m.all.n; i++)
-        count(&side[row_is_judged(&m.all.row[i])],
-              predicted(&m.all.ran[i]) / row_seconds(&m.all.row[i]) - 1);
-    print_error("Time, groups that are seen", &side[0]);
-    print_error("Time, groups that judge", &side[1]);
-    printf("\nNot costed yet:\n\n");
-    for (int i = m.all.n; i < m.rows.n; i++)
-        printf("- %s on %d %s: %s.\n", m.rows.row[i].model, (int)m.rows.row[i].gpus,
-               m.rows.row[i].device, m.rows.row[i].note);
-    printf("\n");
-    forget(&m);
+    print_groups(&files[LATER].all, texts);
+    print_groups(&files[TESTS].all, texts);
+    print_group_table();
+    print_uncosted();
+    fputs(send, stdout);
+    print_collectives();
+    fputs(tail, stdout);
+}
+
+static void print_sides(void)
+{
+    char name[512], hex[TOPT_DIGEST_HEX];
+    for (int f = 0; f < FILES; f++)
+        for (int i = 0; i < files[f].rows.n; i++) {
+            struct group rows = {.row = files[f].rows.row, .n = files[f].rows.n};
+            const struct row *r = &rows.row[i];
+            if (!is_first_of_group(&rows, i))
+                continue;
+            row_group_name(r, r->source, name, sizeof name);
+            topt_sha256_hex(name, strlen(name), hex);
+            printf("%s %s %s\n", hex, is_judged(&files[f], r) ? "judged" : "seen", name);
+        }
+}
+
+static void write_all(const char *picture, const char *page)
+{
+    write_picture(picture, &files[STEPS].all);
+    json_t *rows = json_array();
+    for (int f = 0; f < FILES; f++)
+        for (int i = 0; i < files[f].all.n; i++)
+            page_add(rows, &files[f].all, i, is_judged(&files[f], &files[f].all.row[i]));
+    if (page_write(page, rows))
+        give_up(page, "can't be written");
+    json_decref(rows);
+}
+
+/* The parts of what is predicted that band.c tells apart, as shares of it. */
+static json_t *parts_of(const struct ran *x, int memory)
+{
+    json_t *parts = json_object();
+    double states = (double)topt_memory_states(&x->held) / (double)x->held.memory_bytes;
+    for (int b = 0; b < TOPT_BASIS_COUNT && !memory; b++)
+        json_object_set_new(
+            parts, topt_basis_name((enum topt_basis)b),
+            json_real((double)x->cost.sum.basis_ns[b] / (double)x->cost.time_ns));
+    if (memory) {
+        json_object_set_new(parts, "states", json_real(states));
+        json_object_set_new(parts, "rest", json_real(1 - states));
+    }
+    return parts;
+}
+
+static void print_json(void)
+{
+    for (int f = 0; f < FILES; f++)
+        for (int i = 0; i < files[f].all.n; i++) {
+            const struct group *g = &files[f].all;
+            json_t *rows = json_array(), *row;
+            size_t k;
+            page_add(rows, g, i, is_judged(&files[f], &g->row[i]));
+            json_array_foreach(rows, k, row)
+            {
+                int memory =
+                    !strcmp(json_string_value(json_object_get(row, "kind")), "memory");
+                json_object_set_new(row, "parts", parts_of(&g->ran[i], memory));
+                json_dumpf(row, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
+                printf("\n");
+            }
+            json_decref(rows);
+        }
+}
+
+static int check_file(const char *file)
+{
+    struct rows rows;
+    char path[4096];
+    size_t n = strlen(file);
+    if (n < 4 || strcmp(file + n - 4, ".csv") || !realpath(file, path))
+        give_up(file, "no such file of rows (NAME.csv)");
+    path[strlen(path) - 4] = '\0';
+    rows_read(path, &rows);
+    printf("%s: %d rows\n", file, rows.n);
+    rows_fini(&rows);
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
-    struct error time = {0}, memory = {0};
-    struct measured m;
+    const char *what = argc > 1 ? argv[1] : "";
+    if (!strcmp(what, "--check") && argc == 3)
+        return check_file(argv[2]);
     json_t *texts = rows_json("groups");
-    measure("steps", &m);
-    fputs(head, stdout);
-    print_groups(&m.all, texts, &time, &memory);
-    printf("## All\n\n");
-    print_error("Time", &time);
-    print_error("Memory", &memory);
-    fputs(standing, stdout);
-    print_later(texts);
-    print_collectives();
-    fputs(tail, stdout);
-    if (argc > 1)
-        write_picture(argv[1], &m.all);
+    for (int f = 0; f < FILES; f++)
+        measure(&files[f]);
+    if (!strcmp(what, "--json"))
+        print_json();
+    else if (!strcmp(what, "--sides"))
+        print_sides();
+    else
+        print_document(texts);
+    if (argc == 3)
+        write_all(argv[1], argv[2]);
+    for (int f = 0; f < FILES; f++)
+        forget(&files[f]);
     json_decref(texts);
-    forget(&m);
     return 0;
 }

@@ -168,7 +168,7 @@ def check_answer(server, page):
     ok(text(page, "#plan") == a["plan_id"], "the answer is the one of REST: " + a["plan_id"], text(page, "#said"))
     said = text(page, "#said")
     for what, part in (("GPUs", f"{a['gpus']} GPU"), ("why", a["why"][1:]), ("strategy", a["strategy"][1:]), ("flags for Slurm", a["slurm"]["flags"]),
-                       ("what was assumed", a["assumed"][0]["value"]), ("the margin", "±"), ("GPU-hours", "GPU-hours")):
+                       ("what was assumed", a["assumed"][0]["value"]), ("the margin", "% to +"), ("GPU-hours", "GPU-hours")):
         ok(part in said, f"it has {what}", said)
     ok(page.run("document.querySelectorAll('#said tbody tr').length") == len(a["alternatives"]), f"it has the {len(a['alternatives'])} choices")
     ok(page.run("!!document.querySelector('#curve .ideal') && [...document.querySelectorAll('#curve .name')].some(e => /knee/.test(e.textContent))"),

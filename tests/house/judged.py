@@ -1,7 +1,8 @@
 """judged.py ROOT - no constant of the solver has a source that predictions are judged by.
 
-Groups of tests/bench/rows/later.csv whose name's SHA-256 ends in a bit of 1 are kept apart: neither a
-profile nor a table of the solver may name their file as where a figure comes from.  The same rule is
+Groups of tests/bench/rows/later.csv and megatron_tests.csv whose name's SHA-256 ends in a bit of 1 are kept apart:
+neither a profile nor a table of the solver may name their file as where a figure comes from.  A file of a common name
+(README.md) is told by its repository, too.  The same rule is
 row_is_judged() of tests/bench/rows.c.
 """
 
@@ -18,7 +19,8 @@ def is_odd(source, row):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    rows = list(csv.DictReader(open(root / "tests/bench/rows/later.csv")))
+    rows = [r for name in ("later", "megatron_tests")
+            for r in csv.DictReader(open(root / f"tests/bench/rows/{name}.csv"))]
     sides = {}  # of each file, whether a group of it is seen
     for r in rows:
         judged = is_odd(r["source"], r) and (not r["also"] or is_odd(r["also"], r))
@@ -26,7 +28,7 @@ def main():
     apart = [s for s, seen in sides.items() if not seen]
     texts = [p for ext in ("*.c", "*.h", "*.json") for p in (root / "solver").rglob(ext)]
     bad = [(s, p) for p in texts for text in [p.read_text(errors="replace")] for s in apart
-           if s in text or s.split(":")[1] in text]
+           if s in text or "/" in s.split(":")[1] and s.split(":")[1] in text]
     for source, path in bad:
         print(f"# {path.relative_to(root)} names {source}, which predictions are judged by")
     print(f"{'not ok' if bad or not apart else 'ok'} 1 - {len(texts)} files name none of {len(apart)} "

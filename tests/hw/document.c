@@ -174,13 +174,13 @@ static void bands(void)
     struct topt_hw *hw = parse(DOC(NODE "," CLUSTER, ""), &err);
     topt_hw_runtime_bytes(hw, &low, &high);
     ok(low == 0 && high == 100, "the runtime may take the whole reserve");
-    ok(topt_hw_band(hw, TOPT_BASIS_MEASURED) == 0.05 &&
-           topt_hw_band(hw, TOPT_BASIS_ANALYTIC) == 0.3,
+    ok(topt_hw_bands(hw)[TOPT_BASIS_MEASURED].above == 0.05 &&
+           topt_hw_bands(hw)[TOPT_BASIS_ANALYTIC].above > 0.05,
        "bands where nothing is said");
     topt_hw_destroy(hw);
     hw = parse(DOC(NODE "," CLUSTER, ",'bands':{'analytic':0.5}"), &err);
-    ok(hw && topt_hw_band(hw, TOPT_BASIS_ANALYTIC) == 0.5 &&
-           topt_hw_band(hw, TOPT_BASIS_INTERPOLATED) == 0.1,
+    ok(hw && topt_hw_bands(hw)[TOPT_BASIS_ANALYTIC].below == 0.5 &&
+           topt_hw_bands(hw)[TOPT_BASIS_INTERPOLATED].above == 0.1,
        "a band of its own %s", err.text);
     topt_hw_destroy(hw);
     hw = parse(DOC(NODE "," CLUSTER, ",'bands':{'guessed':0.5}"), &err);
@@ -241,6 +241,17 @@ static void curves(void)
     ok(!strcmp(topt_hw_basis(hw, TOPT_ALL_GATHER, whole, basis, sizeof basis),
                "all_reduce 1x8"),
        "which is said");
+    const struct {
+        enum topt_collective c;
+        int64_t bytes;
+        enum topt_basis basis;
+    } rest[] = {{TOPT_ALL_REDUCE, 8000, TOPT_BASIS_MEASURED},
+                {TOPT_ALL_REDUCE, 6000, TOPT_BASIS_INTERPOLATED},
+                {TOPT_ALL_REDUCE, 16000, TOPT_BASIS_SCALED},
+                {TOPT_ALL_GATHER, 6000, TOPT_BASIS_SCALED}};
+    for (int i = 0; i < 4; i++)
+        is_int(topt_hw_collective(hw, rest[i].c, whole, rest[i].bytes).basis,
+               rest[i].basis, "a time between points is interpolated, and no other is");
     is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, group(2, 8, 1), 8000),
            9000 + 16000 + 2000, "over nodes: the curve and the network");
     is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, group(2, 1, 1), 8000), 16000 + 2000,

@@ -246,6 +246,9 @@ check "its head is the one of topt plan"
 ask --gpus 8 && "$topt" explain plan.json --around >words 2>err &&
     grep -q '^  4 GPUs: .* fits too, and takes .* times as long' words && grep -q '^  16 GPUs: ' words && ! grep -q ' 7 GPUs' words
 check "what fewer and more GPUs would do is asked of numbers that people book"
+[ "$(sed -n '/^Largest doubts/,/^$/p' words | grep -cE '^ +[0-9]+ %  .*\(-[0-9]+ to \+[0-9]+ %\): topt profile')" = 3 ] &&
+    sed -n '/^Largest doubts/,/^$/p' words | grep -q 'linear kernels, by '
+check "the three largest doubts are named, with the measurement that narrows each"
 grep -q "Precision bf16-mixed: computes in bf16" words && grep -q "Framework: PyTorch" words
 check "a plan says for whom it is, and what its numbers are kept in"
 # shellcheck disable=SC2086

@@ -36,11 +36,11 @@ static json_t *check(struct topt_planning *m, const struct topt_best *b,
     char *words = topt_solution_words(
         b->space == TOPT_SPACE_UNIFORM ? m->request->framework : NULL, m->request->model,
         &b->mesh, b->solution.strategy, &b->solution.degrees);
-    json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:o}", "strategy", words ? words : "",
-                          "peak_bytes", (json_int_t)peak, "compute_ns",
-                          (json_int_t)cost.sum.compute_ns, "network_ns",
-                          (json_int_t)cost.sum.network_ns, "band",
-                          topt_prediction_band(m->request->hw, &cost, peak));
+    json_t *o = json_pack(
+        "{s:s, s:I, s:I, s:I, s:o}", "strategy", words ? words : "", "peak_bytes",
+        (json_int_t)peak, "compute_ns", (json_int_t)cost.sum.compute_ns, "network_ns",
+        (json_int_t)cost.sum.network_ns, "band",
+        topt_prediction_band(m->request->hw, &m->request->settings, &cost, peak));
     free(words);
     if (!o)
         topt_nomem(err, "the curve");

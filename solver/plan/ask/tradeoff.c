@@ -266,7 +266,8 @@ static json_t *point_json(const struct topt_request *r, const struct topt_placed
                      (json_int_t)cost->sum.network_ns, "peak_bytes",
                      (json_int_t)c->peak_bytes, "nodes", p->nodes, "gpus_per_node",
                      p->per_node, "micro_batches", (json_int_t)p->s.degrees.micro_batches,
-                     "band", topt_prediction_band(r->hw, cost, c->peak_bytes));
+                     "band",
+                     topt_prediction_band(r->hw, &r->settings, cost, c->peak_bytes));
 }
 
 /* The point's strategy in words, except on unlike devices, whose shares the words would

@@ -3,19 +3,22 @@
  *
  * The collectives are those of the program that ranks run, at the prices of the search. */
 #include "explain_parts.h"
+#include "band.h"
 #include "fragment.h"
 #include "topt_json.h"
+#include "topt_minmax.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LINES = 128, SHOWN = 6 };
+enum { MAX_LINES = 128, SHOWN = 6, DOUBTS = 3 };
 
 struct line {
     const char *what; /* static, or of the table of operators */
     enum topt_collective collective;
     const char *far;
     int64_t ns;
+    enum topt_basis basis; /* of doubts */
 };
 
 struct lines {
@@ -27,7 +30,7 @@ static void add(struct lines *l, struct line x)
 {
     for (int i = 0; i < l->n; i++)
         if (l->at[i].what == x.what && l->at[i].far == x.far &&
-            l->at[i].collective == x.collective) {
+            l->at[i].collective == x.collective && l->at[i].basis == x.basis) {
             l->at[i].ns += x.ns;
             return;
         }
@@ -97,8 +100,10 @@ static enum topt_collective collective_of(const struct topt_strategy *s,
     }
 }
 
-static int add_collectives(struct lines *l, const struct topt_costing *k,
-                           const struct topt_strategy *s, struct topt_error *err)
+/* Also into 'doubts', with kernels: what each time rests on. */
+static int add_collectives(struct lines *l, struct lines *doubts,
+                           const struct topt_costing *k, const struct topt_strategy *s,
+                           struct topt_error *err)
 {
     struct topt_program *g;
     if (topt_lower_with_times(k, s, &g, err))
@@ -107,12 +112,17 @@ static int add_collectives(struct lines *l, const struct topt_costing *k,
         const struct topt_instr *i = &g->instr[n];
         int micro = n >= g->micro_begin && n < g->micro_end;
         int64_t times = micro ? k->settings->micro_batches : 1;
-        if (!g->time[n].network || !g->time[n].ns)
-            continue;
-        int across = topt_mesh_group(&g->mesh, i->axes).nodes > 1;
-        add(l, (struct line){sent(g, i), collective_of(s, i),
-                             across ? "between nodes" : "inside a node",
-                             g->time[n].ns * times});
+        struct line x = {.what = i->op >= 0 ? k->model->op[i->op].spec->name : "other",
+                         .ns = g->time[n].ns * times};
+        if (g->time[n].network) {
+            int across = topt_mesh_group(&g->mesh, i->axes).nodes > 1;
+            x.what = sent(g, i);
+            x.collective = collective_of(s, i);
+            x.far = across ? "between nodes" : "inside a node";
+            add(l, x);
+        }
+        x.basis = (enum topt_basis)g->time[n].basis;
+        add(doubts, x);
     }
     topt_program_destroy(g);
     return 0;
@@ -183,7 +193,7 @@ static void put_bound(struct topt_text *t, const struct lines *compute,
 
 /* Where the time goes, the longest first. */
 struct shares {
-    struct lines compute, network;
+    struct lines compute, network, doubts;
     int64_t compute_ns, network_ns;
 };
 
@@ -196,13 +206,34 @@ static int find_lines(struct shares *s, const struct topt_plan_doc *p, const jso
     s->compute_ns = topt_json_whole_at(predicted, "compute_ns");
     s->network_ns = topt_json_whole_at(predicted, "network_ns");
     if (add_operators(&s->compute, &k, p->strategy, err) ||
-        add_collectives(&s->network, &k, p->strategy, err))
+        add_collectives(&s->network, &s->doubts, &k, p->strategy, err))
         return -1;
     add(&s->compute, (struct line){.what = "sums of gradients between operators",
                                    .ns = s->compute_ns - sum(&s->compute)});
     qsort(s->compute.at, (size_t)s->compute.n, sizeof *s->compute.at, longest);
     qsort(s->network.at, (size_t)s->network.n, sizeof *s->network.at, longest);
     return 0;
+}
+
+/* The parts of the time whose bands are widest, and what narrows them; of the network what is exposed
+ * counts. */
+static void put_doubts(struct topt_text *t, struct shares *s,
+                       const struct topt_band *bands, int64_t step)
+{
+    char name[32], words[160];
+    double exposed = (double)s->network_ns / (double)topt_max(sum(&s->network), 1);
+    struct line *x = s->doubts.at, *end = x + s->doubts.n;
+    for (; x < end; x++)
+        x->ns = (int64_t)((double)x->ns * (x->far ? exposed : 1) *
+                          topt_band_width(bands[x->basis]));
+    qsort(s->doubts.at, (size_t)s->doubts.n, sizeof *x, longest);
+    topt_text_add(t, "Largest doubts, and the measurement that narrows each:\n");
+    for (x = s->doubts.at; x < end && x < s->doubts.at + DOUBTS; x++)
+        topt_text_add(t, "    %3.0f %%  %s%s%s%s%s, %s\n",
+                      percent(x->ns, step) / topt_band_width(bands[x->basis]),
+                      collective_words(x, name), x->far ? " of " : "", x->what,
+                      x->far ? ", " : " ", x->far ? x->far : "kernels",
+                      topt_basis_words(bands, x->basis, x->far != NULL, words));
 }
 
 /* The group of unlike devices that the others wait for; NULL: all devices are alike. */
@@ -266,6 +297,7 @@ int topt_explain_time(struct topt_text *t, const struct topt_plan_doc *p,
         put_lines(t, &s.network, p->time_ns);
     }
     put_bound(t, &s.compute, &s.network, s.compute_ns, s.network_ns);
+    put_doubts(t, &s, topt_hw_bands(p->hw), p->time_ns);
     return 0;
 }
 

@@ -136,7 +136,8 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
     put_stages(&c->stage, p);
     json_object_set_new(p, "memory_parts", topt_memory_parts(f->k->hw, c));
     json_object_set_new(p, "memory", topt_memory_numbers(f->k, c));
-    json_object_set_new(p, "band", topt_prediction_band(f->k->hw, c, f->peak_bytes));
+    json_object_set_new(p, "band",
+                        topt_prediction_band(f->k->hw, f->k->settings, c, f->peak_bytes));
     put_simulated(f, p);
     return p;
 }

@@ -1,10 +1,12 @@
 /* prediction_band.c - what a prediction is worth: its parts, and the band around it.
  *
- * Memory lies between the peak of the program with the least that the runtime takes
- * beside it, and the sum that decides with the most.  Time is wrong by a share that
- * depends on what each part rests on: measured, interpolated, or worked out from data
- * sheets. */
+ * Time and a framework's memory are wrong by shares that depend on what each part rests on (band.c), to
+ * both sides.  Memory of our own runtime lies between the peak of the program with the least that the
+ * runtime takes beside it, and the sum that decides with the most. */
 #include "topt_plan_doc.h"
+
+#include "band.h"
+#include "topt_minmax.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -39,31 +41,34 @@ json_t *topt_memory_numbers(const struct topt_costing *k,
                      (json_int_t)(all + (low + high) / 2));
 }
 
-/* Shares of the time by basis, and the band that follows. */
+int64_t topt_memory_states(const struct topt_strategy_cost *c)
+{
+    const int64_t *bytes = c->sum.class_bytes;
+    return bytes[TOPT_CLASS_PARAM] + bytes[TOPT_CLASS_GRAD] + bytes[TOPT_CLASS_STATE];
+}
+
+/* Time by basis, and the band that follows. */
 static json_t *time_band(const struct topt_hw *hw, const struct topt_strategy_cost *c)
 {
-    double low = 0, high = 0;
+    int64_t low, high;
     json_t *rests = json_object();
-    for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
-        int64_t part = c->sum.basis_ns[b];
-        double ns = (double)part, band = topt_hw_band(hw, (enum topt_basis)b);
-        low += ns * (1 - band);
-        high += ns * (1 + band);
+    topt_band_time_ends(topt_hw_bands(hw), c->sum.basis_ns, &low, &high);
+    for (int b = 0; b < TOPT_BASIS_COUNT; b++)
         json_object_set_new(rests, topt_basis_name((enum topt_basis)b),
-                            json_integer(part));
-    }
+                            json_integer(c->sum.basis_ns[b]));
     return json_pack("{s:I, s:I, s:o}", "low_ns", (json_int_t)low, "high_ns",
                      (json_int_t)high, "rests_on_ns", rests);
 }
 
-json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_strategy_cost *c,
-                             int64_t peak_bytes)
+json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_settings *s,
+                             const struct topt_strategy_cost *c, int64_t peak_bytes)
 {
-    int64_t low, high, least = peak_bytes;
+    int64_t low, high, least = topt_min(peak_bytes, c->memory_bytes),
+                       most = c->memory_bytes;
     topt_hw_runtime_bytes(hw, &low, &high);
-    if (least > c->memory_bytes) /* another framework needs less than our program */
-        least = c->memory_bytes;
+    if (s->allocator_permille)
+        topt_band_memory_ends(topt_memory_states(c), most, &least, &most);
     return json_pack("{s:{s:I, s:I}, s:o}", "memory", "low_bytes",
-                     (json_int_t)(least + low), "high_bytes",
-                     (json_int_t)(c->memory_bytes + high), "time", time_band(hw, c));
+                     (json_int_t)(least + low), "high_bytes", (json_int_t)(most + high),
+                     "time", time_band(hw, c));
 }

@@ -47,8 +47,10 @@ json_t *topt_memory_numbers(const struct topt_costing *k,
  * on:
  *
  * {"memory":{"low_bytes","high_bytes"},"time":{"low_ns","high_ns","rests_on_ns":{...}}}. */
-json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_strategy_cost *c,
-                             int64_t peak_bytes);
+json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_settings *s,
+                             const struct topt_strategy_cost *c, int64_t peak_bytes);
+/* Parameters, gradients and states of the optimizer, of memory_bytes. */
+int64_t topt_memory_states(const struct topt_strategy_cost *c);
 
 /* The plan's strategy in a line ("data 2 x tensor 2"); freed by the caller. */
 char *topt_plan_strategy_words(const struct topt_plan_doc *p);

@@ -132,8 +132,9 @@ static int predict(const struct topt_unequal *u, json_t *plan, struct topt_plan_
     json_object_set_new(predicted, "compute_ns", json_integer(slow->sum.compute_ns));
     json_object_set_new(predicted, "network_ns",
                         json_integer(slow->time_ns - slow->sum.compute_ns));
-    json_object_set_new(predicted, "band",
-                        topt_prediction_band(p->hw, slow, p->program->peak_bytes));
+    json_object_set_new(
+        predicted, "band",
+        topt_prediction_band(p->hw, &p->settings, slow, p->program->peak_bytes));
     return 0;
 }
 
