@@ -94,7 +94,7 @@ given() # OPTION: the value whose effect its default words are
         --overlap) echo fsdp ;;
         --attention) echo flash-2 ;;
         --eager) echo operators,loss ;;
-        --gpus | --hw | --loss | --capacity | --micro-batches | --sequence-parallel | --pin | --max-work | --gradient-f32 | --tensor-parallel | --sequence-splits) echo - ;;
+        --gpus | --tokens | --samples | --price | --hw | --loss | --capacity | --micro-batches | --sequence-parallel | --pin | --max-work | --gradient-f32 | --tensor-parallel | --sequence-splits) echo - ;;
     esac
 }
 answer() # OPTIONS...

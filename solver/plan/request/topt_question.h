@@ -15,6 +15,7 @@
 #include "topt_lower.h"
 #include "topt_model.h"
 #include "topt_progress.h"
+#include "topt_totals.h"
 
 enum topt_mode { TOPT_MINI_TIME, TOPT_MINI_PARALLELISM, TOPT_PROFILING, TOPT_MODE_COUNT };
 /* Which numbers of GPUs are tried where the request names none. */
@@ -63,6 +64,7 @@ struct topt_request {
     const char *algorithm; /* NULL: ft */
     const char *pin;       /* splits that are chosen, "NAME=SPLIT;..."; NULL: none */
     double epsilon;
+    struct topt_totals totals; /* the whole of it, of which answers give the totals */
     int threads;
     int64_t micro_batches; /* just so many; 0: searched, or 1 where they are not */
     /* The row that decides what the uniform space may be.  NULL: nothing is left out (topt's
