@@ -63,6 +63,10 @@ struct topt_request {
     int factors;           /* bits of enum topt_factor */
     const char *algorithm; /* NULL: ft */
     const char *pin;       /* splits that are chosen, "NAME=SPLIT;..."; NULL: none */
+    /* Of the uniform space these degrees alone, those of a run that was made; NULL: any. */
+    const struct topt_ran {
+        int64_t data, tensor, level, recompute;
+    } * ran;
     double epsilon;
     struct topt_totals totals; /* the whole of it, of which answers give the totals */
     int threads;
