@@ -16,6 +16,7 @@ struct work {
     const struct topt_reports *r;
     json_t *profile;
     struct fit all;
+    struct memory_fit memory;
     double *before, *after, *left_out, *each; /* nanoseconds by report */
     double least[FACTORS], most[FACTORS];     /* of factors, over the reports left out */
 };
@@ -45,7 +46,7 @@ static int leave_out(struct work *w, struct topt_error *err)
     return 0;
 }
 
-static int compute(struct work *w, struct topt_error *err)
+static int compute(struct work *w, const struct topt_hw *hw, struct topt_error *err)
 {
     const double none[FACTORS] = {1, 1, 1, 1, 1};
     int n = w->r->n;
@@ -53,6 +54,7 @@ static int compute(struct work *w, struct topt_error *err)
         TOPT_RESIZE(w->left_out, n) || TOPT_RESIZE(w->each, n))
         return topt_nomem(err, "the calibration");
     if (predict(w->profile, w->r, none, w->before, err) ||
+        fit_memory(hw, w->r, &w->memory, err) ||
         fit_factors(w->profile, w->r, -1, &w->all, err) ||
         predict(w->profile, w->r, w->all.value, w->after, err))
         return -1;
@@ -80,7 +82,10 @@ static json_t *calibrated(const struct work *w, struct topt_error *err)
         if (w->all.fitted[j])
             topt_text_add(&how, " %s x %.4g (of %.4g to %.4g),", factors[j].name,
                           w->all.value[j], factors[j].low, factors[j].high);
-    topt_text_add(&how, " mean error %.1f %% before and %.1f %% after",
+    if (w->memory.fitted)
+        topt_text_add(&how, " allocator %d permille (of 0 to %d),", w->memory.permille,
+                      MEMORY_PERMILLE_MOST);
+    topt_text_add(&how, " mean error of steps %.1f %% before and %.1f %% after",
                   100 * mean_error(w, w->before), 100 * mean_error(w, w->after));
     if (!doc || how.oom) {
         json_decref(doc);
@@ -88,6 +93,9 @@ static json_t *calibrated(const struct work *w, struct topt_error *err)
         topt_nomem(err, "the profile");
         return NULL;
     }
+    if (w->memory.fitted)
+        json_object_set_new(json_object_get(doc, "device"), "allocator_permille",
+                            json_integer(w->memory.permille));
     add_source(json_object_get(doc, "device"), how.s);
     json_array_foreach(json_object_get(doc, "links"), i, link) add_source(link, how.s);
     topt_text_fini(&how);
@@ -128,6 +136,29 @@ static json_t *factors_json(const struct work *w)
     return list;
 }
 
+/* The allocator's share among the factors, and the errors of memory. */
+static void put_memory(json_t *doc, const struct memory_fit *m)
+{
+    json_t *o =
+        json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:b}", "name", "allocator", "what",
+                  "share of what comes and goes that its allocator holds "
+                  "and cannot use",
+                  "value", m->permille / 1e3, "low", 0.0, "high",
+                  MEMORY_PERMILLE_MOST / 1e3, "share", m->share, "fitted", m->fitted);
+    if (m->why)
+        json_object_set_new(o, "why", json_string(m->why));
+    if (m->fitted && m->reports > 1)
+        json_object_update_new(
+            o, json_pack("{s:f, s:f}", "least", m->least / 1e3, "most", m->most / 1e3));
+    json_array_append_new(json_object_get(doc, "factors"), o);
+    if (!m->reports)
+        return;
+    json_object_update_new(doc, json_pack("{s:f, s:f}", "memory_before", m->before,
+                                          "memory_after", m->after));
+    if (m->fitted && m->reports > 1)
+        json_object_set_new(doc, "memory_left_out", json_real(m->left_out));
+}
+
 static json_t *result(const struct topt_hw *hw, const struct work *w,
                       struct topt_error *err)
 {
@@ -143,7 +174,9 @@ static json_t *result(const struct topt_hw *hw, const struct work *w,
     if (doc && w->r->n > 1)
         json_object_update_new(doc, json_pack("{s:f, s:f}", "left_out_before", before,
                                               "left_out_after", left));
-    if (!doc)
+    if (doc)
+        put_memory(doc, &w->memory);
+    else
         topt_nomem(err, "the calibration");
     return doc;
 }
@@ -153,7 +186,7 @@ int topt_calibrate(const struct topt_hw *hw, const struct topt_reports *reports,
 {
     struct work w = {.r = reports};
     w.profile = topt_hw_to_json(hw);
-    int rc = w.profile ? compute(&w, err) : topt_nomem(err, "the profile");
+    int rc = w.profile ? compute(&w, hw, err) : topt_nomem(err, "the profile");
     json_t *doc = rc ? NULL : result(hw, &w, err);
     json_decref(w.profile);
     free(w.before);
@@ -186,7 +219,7 @@ static void put_report(struct topt_text *t, const json_t *o, int width)
 
 static void put_factor(struct topt_text *t, const json_t *o)
 {
-    topt_text_add(t, "%-8s %7.3f  %4.4g to %-4.4g %5.0f %%  ",
+    topt_text_add(t, "%-9s %7.3f  %4.4g to %-4.4g %5.0f %%  ",
                   topt_json_words_at(o, "name"), topt_json_number_at(o, "value"),
                   topt_json_number_at(o, "low"), topt_json_number_at(o, "high"),
                   100 * topt_json_number_at(o, "share"));
@@ -216,10 +249,11 @@ char *topt_calibrate_text(const json_t *doc)
     topt_text_add(&t, "%-*s %10s %10s %8s %10s %8s%s\n", width, "report", "measured",
                   "before", "", "after", "", left ? "   left out" : "");
     json_array_foreach(reports, i, o) put_report(&t, o, width);
-    topt_text_add(&t, "\n%-8s %7s  %-12s %7s  %s\n", "factor", "value", "bounds", "share",
+    topt_text_add(&t, "\n%-9s %7s  %-12s %7s  %s\n", "factor", "value", "bounds", "share",
                   left ? "with each report left out" : "");
     json_array_foreach(json_object_get(doc, "factors"), i, o) put_factor(&t, o);
-    topt_text_add(&t, "(share: the most of a step's time that follows it)\n\n");
+    topt_text_add(
+        &t, "(share: the most of a step's time, or of memory, that follows it)\n\n");
     topt_text_add(&t, "mean error %.1f %% before, %.1f %% after",
                   100 * topt_json_number_at(doc, "error_before"),
                   100 * topt_json_number_at(doc, "error_after"));
@@ -230,6 +264,15 @@ char *topt_calibrate_text(const json_t *doc)
         topt_text_add(&t,
                       "; one report can't be left out, so that nothing says how other "
                       "steps are predicted\n");
+    if (json_object_get(doc, "memory_before"))
+        topt_text_add(&t, "mean error of reserved memory %.1f %% before, %.1f %% after",
+                      100 * topt_json_number_at(doc, "memory_before"),
+                      100 * topt_json_number_at(doc, "memory_after"));
+    if (json_object_get(doc, "memory_left_out"))
+        topt_text_add(&t, "; of reports that were left out of the fit %.1f %%",
+                      100 * topt_json_number_at(doc, "memory_left_out"));
+    if (json_object_get(doc, "memory_before"))
+        topt_text_add(&t, "\n");
     if (t.oom)
         topt_text_fini(&t);
     return t.s;

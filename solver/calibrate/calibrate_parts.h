@@ -33,9 +33,10 @@ extern const struct factor factors[FACTORS];
 /* The document with each factor applied; a new reference, NULL without memory. */
 json_t *factors_apply(const json_t *profile, const double by[FACTORS]);
 
-/* Nanoseconds of a report's step under a profile, by the planner's own costing. */
-int report_ns(const struct report *r, const struct topt_hw *hw, double *ret_ns,
-              struct topt_error *err) TOPT_MUST_CHECK;
+/* What a report's step takes under a profile and settings, by the planner's own costing. */
+int report_cost(const struct report *r, const struct topt_hw *hw,
+                const struct topt_settings *settings, struct topt_strategy_cost *ret,
+                struct topt_error *err) TOPT_MUST_CHECK;
 
 /* What was found about factors from some of the reports. */
 struct fit {
@@ -50,5 +51,18 @@ int fit_factors(const json_t *profile, const struct topt_reports *r, int left_ou
 /* What each report is predicted to take with these factors, 'n' of them. */
 int predict(const json_t *profile, const struct topt_reports *r, const double by[FACTORS],
             double *ret_ns, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The allocator's share, in thousandths of what comes and goes. */
+enum { MEMORY_PERMILLE_MOST = 300 };
+struct memory_fit {
+    int permille, was, fitted;
+    int reports;                    /* that say what was reserved */
+    int least, most;                /* with each of several reports left out */
+    double share;                   /* by how much memory follows it, by logarithms */
+    double before, after, left_out; /* mean errors of these reports */
+    const char *why;                /* as of a factor; NULL: nothing */
+};
+int fit_memory(const struct topt_hw *hw, const struct topt_reports *r,
+               struct memory_fit *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

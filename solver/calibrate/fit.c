@@ -31,8 +31,12 @@ int predict(const json_t *profile, const struct topt_reports *r, const double by
     int rc = hw ? 0 : -1;
     if (!doc)
         rc = topt_nomem(err, "the profile");
-    for (int i = 0; i < r->n && !rc; i++)
-        rc = report_ns(&r->at[i], hw, &ret_ns[i], err);
+    for (int i = 0; i < r->n && !rc; i++) {
+        const struct report *x = &r->at[i];
+        struct topt_strategy_cost cost;
+        rc = report_cost(x, hw, &x->plan->settings, &cost, err);
+        ret_ns[i] = rc ? 0 : (double)cost.time_ns;
+    }
     topt_hw_destroy(hw);
     json_decref(doc);
     return rc;

@@ -284,17 +284,15 @@ int topt_reports_read(const char *const *paths, int n, const struct topt_hw *hw,
     return rc ? -1 : 0;
 }
 
-int report_ns(const struct report *r, const struct topt_hw *hw, double *ret_ns,
-              struct topt_error *err)
+int report_cost(const struct report *r, const struct topt_hw *hw,
+                const struct topt_settings *settings, struct topt_strategy_cost *ret,
+                struct topt_error *err)
 {
     const struct topt_plan_doc *p = r->plan;
-    struct topt_strategy_cost cost;
     struct topt_router *router = topt_router_create(hw, &p->mesh);
-    struct topt_costing k = {p->micro, hw, &p->mesh, &p->settings, router, NULL};
-    int rc = router ? topt_cost_strategy(&k, p->strategy, &cost, err)
+    struct topt_costing k = {p->micro, hw, &p->mesh, settings, router, NULL};
+    int rc = router ? topt_cost_strategy(&k, p->strategy, ret, err)
                     : topt_nomem(err, "the prediction");
     topt_router_destroy(router);
-    if (!rc)
-        *ret_ns = (double)cost.time_ns;
     return rc ? topt_wrap(err, "%s", r->name) : 0;
 }

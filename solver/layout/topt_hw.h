@@ -98,6 +98,10 @@ enum topt_basis {
 const char *topt_basis_name(enum topt_basis b);
 double topt_hw_band(const struct topt_hw *hw, enum topt_basis b);
 
+/* The share of what comes and goes in a step that a framework's allocator holds and cannot use: what was
+ * measured on these devices, else the framework's own, 'otherwise', which stays 0 without an allocator. */
+int64_t topt_hw_allocator_permille(const struct topt_hw *hw, int64_t otherwise);
+
 /* The share of a device's computing that a collective takes while it runs beside it. */
 double topt_hw_collective_share(const struct topt_hw *hw);
 

@@ -92,7 +92,8 @@ def check_recovered(hw):
     ok(all(got[n]["fitted"] and abs(got[n]["value"] / v - 1) < 0.01 for n, v in FACTORS.items()), "known factors are found within 1 %", got)
     ok(r["error_before"] > 0.1 and r["error_after"] < 0.001, "and explain the steps", [r["error_before"], r["error_after"]])
     ok(r["left_out_after"] < r["left_out_before"] / 2 and r["better"], "steps that were left out are predicted better", r["left_out_after"])
-    ok(all(f["least"] <= f["value"] + 1e-6 and f["most"] >= f["value"] - 1e-6 for f in r["factors"]), "each factor's range without a report is said", got)
+    ok("no report has max_memory_reserved" in got["allocator"]["why"] and "allocator_permille" not in r["profile"]["device"], "nothing is said of memory that was not measured")
+    ok(all(f["least"] <= f["value"] + 1e-6 and f["most"] >= f["value"] - 1e-6 for f in r["factors"] if f["fitted"]), "each factor's range without a report is said", got)
     again = topt("calibrate", "a100-80-dgx", *files, "-o", "new.json")
     ok(again.returncode == 0 and os.path.exists("new.json") and "mean error" in again.stdout, "the profile is written", again.stderr)
     new = json.load(open("new.json"))
@@ -103,6 +104,28 @@ def check_recovered(hw):
     ok(r.returncode == 2 and "new.json is there already" in r.stderr, "a file that is there is left", r.stderr)
     ok(topt("calibrate", "a100-80-dgx", *files, "-o", "new.json", "--force").returncode == 0, "unless it is forced")
     return files
+
+
+def check_memory(hw):
+    """The share of an allocator, from what it reserved: PyTorch's row has 80 thousandths."""
+    runs, files = [RUNS[0], RUNS[1], RUNS[5]], []
+    for i, (m, g, b, s, u) in enumerate(runs):
+        d = {"format": "topt-measured/1", "model": f"{m}.json", "gpus": g, "batch": b, "seq": s, "uniform": u, "step_seconds": 1}
+        hw["device"]["allocator_permille"] = 137
+        r = topt("plan", f"{m}.json", "--hw", write("held.json", hw), "--batch", str(b), "--seq", str(s), "--gpus", str(g), "--json")
+        plan = json.loads(r.stdout)["plan"]
+        ok(plan["settings"]["allocator_permille"] == 137, "a profile's own share of the allocator is planned with", plan["settings"])
+        del d["model"], d["gpus"], d["batch"], d["seq"], d["uniform"]
+        files.append(write(f"held{i}.json", {**d, "plan": plan, "step_seconds": plan["predicted"]["time_ns"] / 1e9, "max_memory_reserved": plan["predicted"]["memory_bytes"]}))
+    plain = [json.load(open(f)) for f in files]
+    for f, d in zip(files, plain):
+        d["plan"]["settings"]["allocator_permille"] = 80
+        d["plan"].pop("id")
+        write(f, d)
+    r = fit("a100-80-dgx", files)
+    got = by_name(r)["allocator"]
+    ok(got["fitted"] and abs(got["value"] - 0.137) < 0.0015 and r["memory_after"] < 0.001 < r["memory_before"] and r["memory_left_out"] < r["memory_before"], "the share is found", r)
+    ok(r["profile"]["device"]["allocator_permille"] == round(1000 * got["value"]), "and written")
 
 
 def check_refused(hw):
@@ -166,6 +189,7 @@ def main():
         check_bad(files)
         check_plans()
         check_refused(hw)
+        check_memory(copy.deepcopy(hw))
         os.chdir("/")
     print(f"1..{count}")
     return failed > 0

@@ -152,7 +152,7 @@ static void take_row(struct topt_request *r)
     s->vocab_multiple = f->vocab_multiple;
     s->pool_numbers = f->pool_numbers;
     s->bucket_numbers = f->bucket_numbers;
-    s->allocator_permille = f->allocator_permille;
+    s->allocator_permille = topt_hw_allocator_permille(r->hw, f->allocator_permille);
     if (!f->uniform_only)
         return;
     if (r->space == TOPT_SPACE_AUTO)
