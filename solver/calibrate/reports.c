@@ -269,6 +269,10 @@ int topt_reports_read(const char *const *paths, int n, const struct topt_hw *hw,
         const json_t *plan = rc ? NULL : topt_plan_in(doc[i]);
         if (!rc && is_plan(doc[i]))
             json_object_set(r->plans, topt_json_words_at(plan, "id"), (json_t *)plan);
+        size_t k;
+        json_t *inside;
+        json_array_foreach(json_object_get(doc[i], "plans"), k, inside)
+            json_object_set(r->plans, topt_json_words_at(inside, "id"), inside);
     }
     for (int i = 0; i < n && !rc; i++)
         rc = add_file(r, paths[i], doc[i], hw, err);

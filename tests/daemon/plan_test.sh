@@ -62,6 +62,11 @@ ask POST "/v1/plan?batch=8&seq=64&hw=$hw&price=2" --data-binary "@$dir/config.js
 check "no price without its length" 400 'say how long it is.*"source":"price"'
 ask POST "/v1/plan?batch=8&seq=64&max_gpus=4&hw=$hw&tokens=1B&slurm_show=all" "${text[@]}" --data-binary "@$dir/config.json"
 check "in lines for sbatch" 200 '^TOPT_TRAINING=1B tokens: [0-9.]+ hours, [0-9.]+ GPU-hours$'
+ask POST /v1/observations -H 'Content-Type: application/json' -d "{\"job\":17,\"plan_id\":\"$id\",\"step_ns\":1000000000,\"steps\":4}"
+check "a job reports a step" 201
+topt_client observations -o "$dir/seen.json"
+[ "$status" = 0 ] && "$(dirname "$client")/topt-solver" calibrate "$hw" "$dir/seen.json" >"$dir/body" 2>"$dir/err" && says 'seen.json: job 17 +1.00 s'
+ok $? "what jobs measured, with their plans, for topt calibrate"
 topt_client get-plan "$id" -o "$dir/pinned.json"
 [ "$status" = 0 ] && grep -q '"format":"topt-plan/1"' "$dir/pinned.json"; ok $? "topt client get-plan"
 topt_client get-plan p-0000000000000000; [ "$status" = 1 ] && says 'was given out'; ok $? "one that never was"
