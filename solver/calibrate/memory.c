@@ -117,18 +117,15 @@ static int leave_out(struct table *t, struct memory_fit *ret, struct topt_error 
 
 static int run(struct table *t, struct memory_fit *ret, struct topt_error *err)
 {
-    int64_t own = 0;
     double unused;
+    int64_t own = t->r->at[0].plan->settings.allocator_permille;
+    ret->permille = ret->was = own < MOST ? (int)own : MOST;
     for (int i = 0; i < t->r->n; i++)
-        if (is_used(&t->r->at[i])) {
-            ret->reports++;
-            own = t->r->at[i].plan->settings.allocator_permille;
-        }
+        ret->reports += is_used(&t->r->at[i]);
     if (!ret->reports) {
         ret->why = "no report has max_memory_reserved of a framework with an allocator";
         return 0;
     }
-    ret->permille = ret->was = (int)own;
     if (follows(t, &ret->share, err) || squares(t, ret->was, -1, &unused, err))
         return -1;
     if (ret->share < SHARE_LEAST)

@@ -113,9 +113,10 @@ enum { LABEL = 128 };
 static void label_words(const json_t *row, enum topt_rows_by by, char buf[LABEL])
 {
     size_t n = 0;
-    buf[0] = '\0';
-    if (by == TOPT_ROWS_BY_BATCH)
+    if (by == TOPT_ROWS_BY_BATCH) {
         topt_rates_grouped(topt_json_whole_at(row, "batch"), buf);
+        return;
+    }
     if (by == TOPT_ROWS_BY_HW)
         n = (size_t)snprintf(buf, LABEL, "%.79s%s", topt_json_words_at(row, "hw"),
                              json_object_get(row, "names") ? ", " : "");

@@ -250,6 +250,9 @@ check "a frontier's points have them"
     holds "3814698 as \$steps | [.points[] | select(.feasible)] | length > 3 and all(.[]; $totals)"
 check "and a curve's"
 
+"$topt" plan "$model" --hw a100-80-dgx --batch 64,1024 --seq 4096 --gpus 8 --tokens 1T >text 2>err && grep -qE '^64  +8 \(1 node\) ' text && grep -qE '^1,024  +8 \(1 node\) ' text
+check "rows of batches say which they are of: $(grep -c '(1 node)' text)"
+
 # Several kinds of hardware.
 "$topt" plan "$model" --hw a100-80-dgx,h100-80-dgx --batch 64 --seq 4096 --tokens 1T --price 1.9,3.2 --json >out 2>err && holds '
     ([.hardware[].hw] | unique) == ["a100-80-dgx", "h100-80-dgx"] and (.hardware | map(.training_cost) | min) == .cheapest.training_cost and
