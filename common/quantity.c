@@ -50,6 +50,27 @@ int topt_parse_real(const char *s, int above_zero, double *ret, struct topt_erro
     return 0;
 }
 
+int topt_parse_amount(const char *s, int64_t *ret, struct topt_error *err)
+{
+    static const char letters[] = "KMBT";
+    char *end;
+    double v = strtod(s, &end);
+    const char *unit = past_blanks(end);
+    const char *at = *unit ? strchr(letters, toupper((unsigned char)*unit)) : NULL;
+    if (end == s || !isfinite(v) || *past_blanks(unit + (at != NULL)))
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "'%.60s' is not an amount; give one as 300B, 1.5T or 2e12 (K, M, "
+            "B and T are thousands, millions, billions and trillions)",
+            s);
+    v *= at ? pow(1000, (double)(at - letters) + 1) : 1;
+    if (v < 1 || v >= 0x1p62)
+        return topt_fail(err, TOPT_ERR_INVAL, "%.60s is too %s", s,
+                         v < 1 ? "small; give at least 1" : "large");
+    *ret = (int64_t)(v + 0.5);
+    return 0;
+}
+
 int topt_parse_share(const char *s, double *ret, struct topt_error *err)
 {
     static const double percent_from = 5;

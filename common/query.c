@@ -31,7 +31,9 @@ struct field {
 #define AT_INT(name)    AT(name), 0
 #define AT_BATCH(name)  AT(name), 0
 #define AT_BYTES(name)  AT(name), 0
+#define AT_AMOUNT(name) AT(name), 0
 #define AT_REAL(name)   AT(name), 0
+#define AT_PRICE(name)  AT(name), 0
 #define AT_SHARE(name)  AT(name), 0
 #define AT_BOOL(name)   AT(name), 0
 #define AT_COUNTS(name) AT(name), 0
@@ -51,7 +53,8 @@ _Static_assert((int)TOPT_IN_PLAN == 1 << TOPT_QUERY_PLAN &&
 
 static int is_real(const struct field *f)
 {
-    return f->kind == TOPT_FIELD_REAL || f->kind == TOPT_FIELD_SHARE;
+    return f->kind == TOPT_FIELD_REAL || f->kind == TOPT_FIELD_PRICE ||
+           f->kind == TOPT_FIELD_SHARE;
 }
 
 static void set_defaults(enum topt_query_kind kind, struct topt_query *q)
@@ -206,7 +209,12 @@ static int store_string(const struct field *f, const char *s, struct topt_query 
     case TOPT_FIELD_BYTES:
     case TOPT_FIELD_MEMORY:
         return parse_size(f, s, q, err);
+    case TOPT_FIELD_AMOUNT:
+        if (topt_parse_amount(s, &v, err) < 0)
+            return topt_wrap(err, "%s", f->name);
+        return store_int(f, v, q, err);
     case TOPT_FIELD_REAL:
+    case TOPT_FIELD_PRICE:
         return parse_real(f, s, q, err);
     case TOPT_FIELD_SHARE:
         if (topt_parse_share(s, &share, err) < 0)
@@ -257,8 +265,8 @@ static int store_memory(const struct field *f, int64_t v, struct topt_query *q,
     return parse_size(f, digits, q, err);
 }
 
-static int store_share(const struct field *f, double v, struct topt_query *q,
-                       struct topt_error *err)
+static int store_digits(const struct field *f, double v, struct topt_query *q,
+                        struct topt_error *err)
 {
     char digits[32];
     snprintf(digits, sizeof digits, "%.17g", v);
@@ -278,7 +286,7 @@ static int store_json(const struct field *f, const json_t *v, struct topt_query 
     int text = f->kind <= TOPT_FIELD_LABEL;
     if (json_is_string(v) &&
         (text || f->kind == TOPT_FIELD_BYTES || f->kind == TOPT_FIELD_MEMORY ||
-         f->kind == TOPT_FIELD_SHARE))
+         f->kind == TOPT_FIELD_AMOUNT || f->kind == TOPT_FIELD_SHARE))
         return store_string(f, json_string_value(v), q, err);
     if (json_is_integer(v) && is_whole(f))
         return store_int(f, json_integer_value(v), q, err);
@@ -288,10 +296,11 @@ static int store_json(const struct field *f, const json_t *v, struct topt_query 
         return store_count(f, json_integer_value(v), q, err);
     if (json_is_array(v) && f->kind == TOPT_FIELD_COUNTS)
         return store_array(f, v, q, err);
-    if (json_is_number(v) && f->kind == TOPT_FIELD_REAL)
+    if (json_is_number(v) && is_real(f) && f->kind != TOPT_FIELD_SHARE)
         return store_real(f, json_number_value(v), q, err);
-    if (json_is_number(v) && f->kind == TOPT_FIELD_SHARE)
-        return store_share(f, json_number_value(v), q, err);
+    if (json_is_number(v) &&
+        (f->kind == TOPT_FIELD_SHARE || f->kind == TOPT_FIELD_AMOUNT))
+        return store_digits(f, json_number_value(v), q, err);
     if (json_is_boolean(v) && f->kind == TOPT_FIELD_BOOL) {
         *(int *)((char *)q + f->offset) = json_is_true(v);
         return 0;

@@ -35,7 +35,9 @@ enum topt_field_kind {
     TOPT_FIELD_BATCH,  /* INT; to `topt plan` several, or "auto" */
     TOPT_FIELD_BYTES,  /* a size, also as "2GiB" */
     TOPT_FIELD_MEMORY, /* a size; one below 1 MiB needs its unit */
+    TOPT_FIELD_AMOUNT, /* a whole number, also as "1.5T" or "2e12": topt_parse_amount() */
     TOPT_FIELD_REAL,
+    TOPT_FIELD_PRICE, /* REAL; to `topt plan` one for each --hw */
     TOPT_FIELD_SHARE, /* 0 to 1, also as a percentage: topt_parse_share() */
     TOPT_FIELD_BOOL,
     TOPT_FIELD_COUNTS /* one INT or a list of them */
@@ -72,11 +74,23 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "the fewest GPUs", NULL,                                                                                              \
       "mini-parallelism: use the most GPUs that keep this scaling efficiency (0.8 or 80%)")
 
+/* How much is trained, and at what price. */
+#define TOPT_FIELDS_TRAINING(X)                                                                                        \
+    X(TOKENS, tokens, AMOUNT, 1, (int64_t)1 << 60, TOPT_IN_ANY, ANSWER, SBATCH, "tokens", "N",                        \
+      "no totals", NULL, "tokens of the whole training, as 300B, 1.5T or 2e12: answers give its days and GPU-hours")   \
+    X(SAMPLES, samples, AMOUNT, 1, (int64_t)1 << 60, TOPT_IN_ANY, ANSWER, SBATCH, "samples", "N",                      \
+      "no totals", NULL, "the same in samples: images, or whole sequences")                                            \
+    X(PRICE, price, PRICE, 0, 1000000, TOPT_IN_ANY, ANSWER, SBATCH, "price", "P",                                      \
+      "of toptd its setting prices; else none", NULL,                                                                  \
+      "price of a GPU-hour, as 2.5 (with topt plan one for each --hw): answers give the cost of --tokens or --samples")                                   \
+    X(CURRENCY, currency, LABEL, 0, 15, TOPT_IN_ANY, ANSWER, REST, NULL, NULL,                                         \
+      "toptd's setting currency, or none", NULL, "what the price is counted in, as EUR")
+
 /* The cluster, and how the job runs. */
 #define TOPT_FIELDS_JOB(X)                                                                                             \
     X(HW, hw, NAME, 0, 79, TOPT_IN_ANY, NONE, SBATCH, "hw", "NAME",                                                \
       "topt plan: of the GPUs that nvidia-smi or sinfo shows; toptd: its default, or its only profile", NULL,            \
-      "hardware profile: a name (topt hw list), with topt plan also a file, with toptd also an id")                  \
+      "hardware profile: a name (topt hw list), with topt plan also a file or several names with commas between, with toptd also an id")                  \
     X(GPUS_PER_NODE, gpus_per_node, INT, 1, 1 << 10, TOPT_IN_ANY, PROBLEM, TOPT, "gpus-per-node", "N",                \
       "as in the profile", NULL, "GPUs per node, if fewer than in the profile")                      \
     X(BATCH, batch, BATCH, 1, 1 << 30, TOPT_IN_ANY, PROBLEM, SBATCH, "batch", "N",                                    \
@@ -176,6 +190,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
 
 #define TOPT_FIELDS(X)                                                                                                 \
     TOPT_FIELDS_ASKED(X)                                                                                               \
+    TOPT_FIELDS_TRAINING(X)                                                                                            \
     TOPT_FIELDS_JOB(X)                                                                                                 \
     TOPT_FIELDS_SPACE(X)                                                                                               \
     TOPT_FIELDS_PIN(X)                                                                                                 \

@@ -16,17 +16,19 @@
 enum topt_query_kind { TOPT_QUERY_PLAN, TOPT_QUERY_CURVE, TOPT_QUERY_FRONTIER };
 
 /* A member a field; text "" and numbers 0: not said. */
-#define TOPT_QUERY_TEXT(name, most)  char name[(most) + 1];
-#define TOPT_QUERY_WORD(name, most)  TOPT_QUERY_TEXT(name, most)
-#define TOPT_QUERY_NAME(name, most)  TOPT_QUERY_TEXT(name, most)
-#define TOPT_QUERY_LIST(name, most)  TOPT_QUERY_TEXT(name, most)
-#define TOPT_QUERY_LABEL(name, most) TOPT_QUERY_TEXT(name, most)
-#define TOPT_QUERY_INT(name, most)   int64_t name;
-#define TOPT_QUERY_BATCH(name, most) int64_t name;
-#define TOPT_QUERY_BYTES(name, most) int64_t name;
-#define TOPT_QUERY_REAL(name, most)  double name;
-#define TOPT_QUERY_SHARE(name, most) double name;
-#define TOPT_QUERY_BOOL(name, most)  int name;
+#define TOPT_QUERY_TEXT(name, most)   char name[(most) + 1];
+#define TOPT_QUERY_WORD(name, most)   TOPT_QUERY_TEXT(name, most)
+#define TOPT_QUERY_NAME(name, most)   TOPT_QUERY_TEXT(name, most)
+#define TOPT_QUERY_LIST(name, most)   TOPT_QUERY_TEXT(name, most)
+#define TOPT_QUERY_LABEL(name, most)  TOPT_QUERY_TEXT(name, most)
+#define TOPT_QUERY_INT(name, most)    int64_t name;
+#define TOPT_QUERY_BATCH(name, most)  int64_t name;
+#define TOPT_QUERY_BYTES(name, most)  int64_t name;
+#define TOPT_QUERY_AMOUNT(name, most) int64_t name;
+#define TOPT_QUERY_REAL(name, most)   double name;
+#define TOPT_QUERY_PRICE(name, most)  double name;
+#define TOPT_QUERY_SHARE(name, most)  double name;
+#define TOPT_QUERY_BOOL(name, most)   int name;
 #define TOPT_QUERY_COUNTS(name, most)                                                    \
     int64_t name[TOPT_FIELD_COUNTS_MOST];                                                \
     int n##name;

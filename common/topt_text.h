@@ -53,6 +53,11 @@ int topt_parse_int(const char *s, int64_t min, int64_t max, int64_t *ret,
 int topt_parse_real(const char *s, int above_zero, double *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
+/* A whole number above 0 and below 2^62, as people write large ones: "2048", "300B", "1.5T", "2e12".
+ * K, M, B and T, in either case, are 10^3, 10^6, 10^9 and 10^12. */
+int topt_parse_amount(const char *s, int64_t *ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+
 /* A share of a whole, from 0 to 1: "0.8", or as a percentage "80%" or "80".  A bare number is a
  * share up to 1 and a percentage from 5 to 100; between them it could be either, and is refused. */
 int topt_parse_share(const char *s, double *ret, struct topt_error *err) TOPT_MUST_CHECK;

@@ -44,6 +44,7 @@ static const struct field fields[] = {
     FIELD("TOPT_PARTITION", TEXT, partition),
     FIELD("TOPT_NEEDS", TEXT, needs),
     FIELD("TOPT_NOTE", TEXT, note),
+    FIELD("TOPT_TRAINING", TEXT, training),
     FIELD("TOPT_HINT", TEXT, hint),
     FIELD("TOPT_SHOWN", LINES, shown),
     FIELD("TOPT_PLAN_DOC", CARRIED, plan_doc),

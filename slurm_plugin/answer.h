@@ -25,6 +25,7 @@ struct topt_answer {
     char partition[256]; /* of several that it names those where the plan can run */
     char needs[256];     /* what the script must support */
     char note[256];      /* what follows from how the site gives out nodes */
+    char training[256];  /* days, GPU-hours and cost of the whole training */
     char hint[256];      /* another question that is worth asking */
     char error[64], description[512], nearest[256];
     /* What people read of the answer, lines of it; cut to fit. */

@@ -19,7 +19,9 @@ static const int64_t count_limit = INT64_C(1) << 30;
 #define SHOWN_NAME(arg)   SHOWN_TEXT(arg)
 #define SHOWN_LIST(arg)   SHOWN_TEXT(arg)
 #define SHOWN_LABEL(arg)  SHOWN_TEXT(arg)
+#define SHOWN_AMOUNT(arg) SHOWN_TEXT(arg)
 #define SHOWN_REAL(arg)   SHOWN_TEXT(arg)
+#define SHOWN_PRICE(arg)  SHOWN_TEXT(arg)
 #define SHOWN_SHARE(arg)  arg, TOPT_ASK_IS_SHARE
 #define SHOWN_INT(arg)    arg, TOPT_ASK_IS_COUNT
 #define SHOWN_BATCH(arg)  arg, TOPT_ASK_IS_COUNT

@@ -182,6 +182,8 @@ static void say_plan(const struct topt_answer *plan, const struct topt_bounds *b
                   bounds->by_node ? ", one task per node" : "", *plan->why ? ": " : "",
                   plan->why, *plan->strategy ? "; " : "", plan->strategy, plan->plan_id,
                   *words ? " (within " : "", words, *words ? ")" : "");
+    if (*plan->training)
+        topt_say_info("topt: %s", plan->training);
     if (*plan->needs)
         topt_say_info("topt: %s", plan->needs);
     if (*plan->note)

@@ -5,9 +5,20 @@
 
 #include "topt_text.h"
 
-static const char *const columns[] = {
-    "gpus",  "nodes", "feasible", "time_ns",       "memory_bytes", "peak_bytes",
-    "limit", "exact", "space",    "micro_batches", "strategy"};
+static const char *const columns[] = {"gpus",
+                                      "nodes",
+                                      "feasible",
+                                      "time_ns",
+                                      "memory_bytes",
+                                      "peak_bytes",
+                                      "limit",
+                                      "exact",
+                                      "space",
+                                      "micro_batches",
+                                      "strategy",
+                                      "training_hours",
+                                      "training_gpu_hours",
+                                      "training_cost"};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 /* In quotes where it holds what separates. */

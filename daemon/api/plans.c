@@ -10,6 +10,7 @@
 #include "asking.h"
 #include "in_slurm.h"
 #include "tasks.h"
+#include "topt_json.h"
 #include "topt_log.h"
 #include "topt_digest.h"
 
@@ -238,6 +239,24 @@ static void add_asker(const struct request *q, struct topt_text *t)
     topt_text_add(t, "asker=%lld;", (long long)asker(q));
 }
 
+/* What the site charges, where a whole training is asked about and no price is given. */
+static int add_price(const struct config *c, struct operation *o, struct topt_error *err)
+{
+    struct topt_query *x = &o->query;
+    if (!x->tokens && !x->samples)
+        return 0;
+    if (!*x->currency && c->currency)
+        snprintf(x->currency, sizeof x->currency, "%s", c->currency);
+    if (x->price > 0 || !c->prices)
+        return 0;
+    json_t *doc = topt_json_parse(o->hw, strlen(o->hw), "the profile", err);
+    if (!doc)
+        return -1;
+    x->price = config_price(c, topt_json_words_at(doc, "name"));
+    json_decref(doc);
+    return 0;
+}
+
 /* The question's hardware and text; the model is there already. */
 static int complete(const struct request *q, struct question *x, struct reply *ret)
 {
@@ -249,6 +268,8 @@ static int complete(const struct request *q, struct question *x, struct reply *r
     if (rc == 0) {
         source = "hw";
         rc = find_hw(q->server, o->query.hw, &o->hw_id, &o->hw, &err);
+        if (rc == 0)
+            rc = add_price(q->server->config, o, &err);
     }
     if (rc == 0) {
         correct(q, x);

@@ -276,6 +276,38 @@ static const char *beside(const json_t *row, const char *seen, const char *said,
     return ret;
 }
 
+/* The observations whose plans are kept still, with these plans, into the file of -o. */
+static int save_observations(struct client *c, const json_t *answer)
+{
+    struct topt_error err = {0};
+    json_t *rows = json_array(), *plans = json_array(), *row;
+    size_t i, n = json_array_size(json_object_get(answer, "observations"));
+    int rc = 0;
+    json_array_foreach(json_object_get(answer, "observations"), i, row)
+    {
+        char path[200];
+        snprintf(path, sizeof path, "/v1/plans/%.100s", client_words(row, "plan_id"));
+        char *bytes = rc ? NULL : client_ask_if(c, path, &rc);
+        json_t *plan = bytes ? json_loads(bytes, 0, NULL) : NULL;
+        if (plan && !json_array_append_new(plans, plan))
+            json_array_append(rows, row);
+        free(bytes);
+    }
+    size_t kept = json_array_size(rows);
+    json_t *doc = json_pack("{s:s, s:o, s:o}", "format", "topt-observations/1",
+                            "observations", rows, "plans", plans);
+    char *text = rc || !doc ? NULL : topt_json_text(doc, 0);
+    json_decref(doc);
+    if (!rc && !text)
+        rc = topt_nomem(&err, "the observations");
+    rc = rc ? rc : topt_write_file(c->args.output, text, strlen(text), &err);
+    free(text);
+    if (!rc && kept < n)
+        fprintf(stderr, "note: %zu of %zu left out, whose plans are no longer kept\n",
+                n - kept, n);
+    return rc < 0 && err.code ? client_complain(c, &err) : rc;
+}
+
 int client_observations(struct client *c)
 {
     json_t *answer = client_ask_json(c, "GET", "/v1/observations", NULL, 0, NULL), *row;
@@ -283,6 +315,11 @@ int client_observations(struct client *c)
     size_t i;
     if (!answer)
         return -1;
+    if (c->args.output) {
+        int rc = save_observations(c, answer);
+        json_decref(answer);
+        return rc;
+    }
     if (c->args.json)
         client_print_json(answer);
     json_array_foreach(json_object_get(answer, "observations"), i, row)

@@ -161,6 +161,48 @@ static int check_access(struct config *c, struct topt_error *err)
     return 0;
 }
 
+/* The next "NAME:PRICE" of --prices.  1, 0 past the last, or -1. */
+static int next_price(const char *prices, const char **at, char name[80], double *ret,
+                      struct topt_error *err)
+{
+    char item[112];
+    int rc = topt_list_next(prices, at, item, sizeof item, err);
+    char *colon = rc > 0 ? strrchr(item, ':') : NULL;
+    if (rc <= 0)
+        return rc ? topt_wrap(err, "--prices") : 0;
+    if (!colon || colon == item || colon - item >= 80)
+        return topt_fail(err, TOPT_ERR_USAGE, "--prices: '%.60s' is not NAME:PRICE",
+                         item);
+    *colon = '\0';
+    strcpy(name, item);
+    return topt_parse_real(colon + 1, 1, ret, err) ? topt_wrap(err, "--prices: %s", name)
+                                                   : 1;
+}
+
+static int check_prices(const struct config *c, struct topt_error *err)
+{
+    const char *at = NULL;
+    char name[80];
+    double price;
+    int rc = 0;
+    if (c->currency && strlen(c->currency) > 15)
+        return topt_fail(err, TOPT_ERR_USAGE, "--currency: longer than 15 bytes");
+    while (c->prices && (rc = next_price(c->prices, &at, name, &price, err)) > 0)
+        continue;
+    return rc;
+}
+
+double config_price(const struct config *c, const char *hw)
+{
+    const char *at = NULL;
+    char name[80];
+    double price;
+    while (c->prices && next_price(c->prices, &at, name, &price, NULL) > 0)
+        if (!strcmp(name, hw))
+            return price;
+    return 0;
+}
+
 static int check(const struct config *c, struct topt_error *err)
 {
     if (c->socket && strlen(c->socket) >= sizeof c->socket_path)
@@ -235,7 +277,10 @@ int config_load(struct config *c, int argc, char **argv, struct topt_error *err)
         return -1;
     if (parse_environment(c, err) < 0 || parse(c, argc, argv, err) < 0)
         return -1;
-    return default_places(c, err) || check(c, err) || check_access(c, err) ? -1 : 0;
+    return default_places(c, err) || check(c, err) || check_access(c, err) ||
+                   check_prices(c, err)
+               ? -1
+               : 0;
 }
 
 int config_log_level(const struct config *c, struct topt_error *err)
@@ -269,6 +314,8 @@ static int is_taken_up(const char *name)
                                         "request-timeout",
                                         "log-level",
                                         "site-map",
+                                        "prices",
+                                        "currency",
                                         "config",
                                         "check-config",
                                         "auth",

@@ -38,6 +38,9 @@
     X(state, "state", STRING, NULL, "DIR",                                               \
       "where the store is kept (default: /var/lib/topt as root)")                        \
     X(hw, "hw", STRING, NULL, "NAME", "hardware profile of requests that name none")     \
+    X(prices, "prices", STRING, NULL, "NAME:PRICE,...",                                  \
+      "price of a GPU-hour by hardware profile, for questions with tokens or samples")   \
+    X(currency, "currency", STRING, NULL, "NAME", "what these prices are in, as EUR")    \
     X(site_map, "site-map", STRING, NULL, "FILE",                                        \
       "which profile a partition's GPUs have: lines of PARTITION GPU-TYPE PROFILE")      \
     X(scontrol, "scontrol", STRING, "scontrol", "PROGRAM",                               \
@@ -105,6 +108,9 @@ void config_help(FILE *out);
 
 /* The level of --log-level, of topt_log.h; -1 with an error where there is none of the name. */
 int config_log_level(const struct config *c, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The price of a GPU-hour of a profile by its name; 0 where --prices does not list it. */
+double config_price(const struct config *c, const char *hw);
 
 /* The first setting that differs in 'b' and that a running daemon does not take up; NULL where
  * all of them do. */

@@ -112,15 +112,16 @@ function ofModel(what, question, turn, more) {
 
 const COMMON = {
   hw: "hardware", batch: "global batch, samples", seq: "sequence length, tokens", framework: "framework", precision: "precision", train: "trained parameters",
-  optimizer: "optimizer", memory: "memory per GPU", gpus: "number of GPUs", max_gpus: "GPUs at most", min_efficiency: "least efficiency, %"
+  optimizer: "optimizer", memory: "memory per GPU", gpus: "number of GPUs", max_gpus: "GPUs at most", min_efficiency: "least efficiency, %",
+  tokens: "tokens of the training", samples: "samples of the training", price: "price of a GPU-hour"
 };
 /* Shorter words, for where the field is empty. */
-const EMPTY = { gpus: "the fewest that fit", memory: "the whole GPU's", max_gpus: "all of the cluster", min_efficiency: "none" };
+const EMPTY = { gpus: "the fewest that fit", memory: "the whole GPU's", max_gpus: "all of the cluster", min_efficiency: "none", tokens: "1T: for days and cost", samples: "of images", price: "the site's, or none" };
 const EXPERTS = {
   mode: "what to find", counts: "numbers of GPUs tried", gpus_per_node: "GPUs per node", gradient_f32: "gradients in f32", accounting: "what memory counts",
   overlap: "communication behind computation", eager: "not fused", space: "search space", blocks: "repeated blocks", factors: "searched beside splits",
   micro_batches: "micro-batches", tensor_parallel: "tensor parallelism", sequence_parallel: "sequence parallelism", sequence_splits: "sequences split over GPUs",
-  pin: "fixed splits", algorithm: "search algorithm", epsilon: "allowed loss of time", max_table_bytes: "memory of the search"
+  pin: "fixed splits", algorithm: "search algorithm", epsilon: "allowed loss of time", max_table_bytes: "memory of the search", currency: "currency", attention: "attention kernel"
 };
 const labelOf = name => COMMON[name] || EXPERTS[name] || name.replace(/_/g, " ");
 /* A message of the server, in the words of the form: its fields are called min_efficiency there, or --min-efficiency. */
@@ -288,13 +289,19 @@ function choose(r) {
   });
   return button;
 }
+/* Of a whole training: days, GPU-hours and cost of a row, and the heads of these columns. */
+const span = h => h >= 48 ? `${count(h / 24)} days` : `${count(h)} hours`;
+const money = (x, t) => `${x >= 100 ? count(x) : x.toFixed(2)}${t.currency ? " " + t.currency : ""}`;
+const trainingOf = a => a.training || (a.job || {}).training;
+const totalHeads = t => t ? [["whole training", "n"], ["its GPU-hours", "n"], ...(t.price ? [["its cost", "n"]] : [])] : [];
+const totals = (r, t) => !t ? [] : r.training_hours ? [[span(r.training_hours), "n"], [count(r.training_gpu_hours), "n"], ...(t.price ? [[r.training_cost ? money(r.training_cost, t) : "", "n"]] : [])] : totalHeads(t).map(() => ["", "n"]);
 function alternatives(a) {
-  const tokens = tokensOf(a.job) > 1;
+  const tokens = tokensOf(a.job) > 1, t = trainingOf(a);
   const rows = a.alternatives.map(r => Object.assign([[(r.names || []).join(", ")], [`${whole(r.gpus)} (${many(r.nodes, "node")})`, "n"], [time(r.time_ns), "n"],
-    [count(tokens ? r.tokens_per_second : r.samples_per_second), "n"], [count(hours(a.job, r.gpus, r.time_ns, tokens)), "n"], [bytes(r.memory_bytes), "n"],
+    [count(tokens ? r.tokens_per_second : r.samples_per_second), "n"], [count(hours(a.job, r.gpus, r.time_ns, tokens)), "n"], ...totals(r, t), [bytes(r.memory_bytes), "n"],
     [Math.round(100 * r.efficiency) + " %", "n"], [r.strategy, "t"], [r.gpus === a.gpus ? "" : choose(r)]], { chosen: r.gpus === a.gpus }));
   return el("div", { class: "scroll" }, table([["choice"], ["GPUs", "n"], ["step", "n"], [tokens ? "tokens/s" : "samples/s", "n"],
-    [perHours(tokens), "n"], ["memory per GPU", "n"], ["efficiency", "n"], ["strategy"], [""]], rows, ""));
+    [perHours(tokens), "n"], ...totalHeads(t), ["memory per GPU", "n"], ["efficiency", "n"], ["strategy"], [""]], rows, ""));
 }
 /* GPU-hours of so many samples, or tokens. */
 const perHours = tokens => tokens ? "GPU-hours per 1 B tokens" : "GPU-hours per 1 M samples";
@@ -305,6 +312,7 @@ function speed(a) {
     ["a step", `${time(a.time_ns)}${margin(a) === null ? "" : ` (${margin(a)})`}`],
     [tokens > 1 ? "tokens/s" : "samples/s", count(per)],
     [perHours(tokens > 1), count(hours(a.job, a.gpus, a.time_ns, tokens > 1))],
+    a.training_hours ? ["whole training", `${span(a.training_hours)}, ${count(a.training_gpu_hours)} GPU-hours${a.training_cost ? `, ${a.job.training.currency ? "" : "cost "}${money(a.training_cost, a.job.training)}` : ""}`] : null,
     ["memory per GPU", `${bytes(a.memory_bytes)} of ${bytes(a.memory_limit)}`]
   ];
 }
@@ -519,12 +527,21 @@ function removeButton(x) {
   });
   return button;
 }
+/* Of several answers, each with its letter, the cheapest and the soonest. */
+function best(list) {
+  const fit = list.filter(([, x]) => x.a.gpus), t = fit.map(([, x]) => trainingOf(x.a)), priced = t.every(y => y && y.price && y.currency === t[0].currency);
+  const least = of => fit.reduce((y, x) => of(x[1]) < of(y[1]) ? x : y)[0];
+  const trains = t.every(Boolean), tokens = fit.every(([, x]) => tokensOf(x.a.job) > 1);
+  const soon = least(x => trains ? x.a.training_hours : 1 / x.speedOf(x.a)), cheap = least(x => priced ? x.a.training_cost : trains ? x.a.training_gpu_hours : hours(x.a.job, x.a.gpus, x.a.time_ns, tokens));
+  return `${priced ? "Cheapest" : "Fewest GPU-hours"}: ${cheap}; ${trains ? "soonest" : "fastest"}: ${soon}.`;
+}
 /* The legend of several answers: each question in words, and what was answered. */
 function compared(unit) {
   const row = (x, i) => [[el("span", { class: "key" }, swatch(i), el("b", {}, i < 0 ? "now" : letter(i))), "k"], [x.words, "w"], [x.a.gpus ? whole(x.a.gpus) : "does not fit", "n"], [x.a.gpus ? time(x.a.time_ns) : "", "n"],
-    [x.a.gpus ? count(x.speedOf(x.a)) : "", "n"], [x.a.gpus ? count(hours(x.a.job, x.a.gpus, x.a.time_ns, unit === "tokens/s")) : "", "n"], [i < 0 ? "" : removeButton(x)]];
-  const list = others();
-  $("compared").replaceChildren(...(list.length ? [table([["line"], ["question"], ["GPUs", "n"], ["step", "n"], [unit, "n"], [perHours(unit === "tokens/s"), "n"], [""]], [row(drawn, -1), ...list.map(row)], "")] : []));
+    [x.a.gpus ? count(x.speedOf(x.a)) : "", "n"], [x.a.gpus ? count(hours(x.a.job, x.a.gpus, x.a.time_ns, unit === "tokens/s")) : "", "n"], ...totals(x.a, columns), [i < 0 ? "" : removeButton(x)]];
+  const list = others(), trained = [drawn, ...list].map(x => trainingOf(x.a)).filter(Boolean), columns = trained.find(t => t.price) || trained[0];
+  $("compared").replaceChildren(...(list.length ? [table([["line"], ["question"], ["GPUs", "n"], ["step", "n"], [unit, "n"], [perHours(unit === "tokens/s"), "n"], ...totalHeads(columns), [""]], [row(drawn, -1), ...list.map(row)], ""),
+    ...([drawn, ...list].filter(x => x.a.gpus).length > 1 ? [el("p", { id: "best" }, best([["now", drawn], ...list.map((x, i) => [letter(i), x])]))] : [])] : []));
   const is = kept.some(x => x.key === drawn.key);
   $("keep").disabled = is || kept.length >= MOST_KEPT;
   $("keep").textContent = is ? "Kept: change the question and ask again" : kept.length >= MOST_KEPT ? `${MOST_KEPT} are kept: remove one first` : "Keep this curve to compare with others";
@@ -561,17 +578,17 @@ function draw() {
   $("legend").replaceChildren(el("p", {}, words.join(" ")), el("p", {}, "Choose a point (arrow keys and Enter do, too) for its memory. Crosses are numbers of GPUs that can't be used."
     + (put.length < may.length ? ` ${whole(put.length)} of ${whole(may.length)} numbers have a mark; the table has all.` : "")));
   compared(unit);
-  $("points").replaceChildren(pointTable(points, speedOf, unit));
+  $("points").replaceChildren(pointTable(points, speedOf, unit, trainingOf(a)));
 }
-function pointTable(points, speedOf, unit) {
+function pointTable(points, speedOf, unit, t) {
   const choice = p => {
     const button = el("button", { type: "button", class: "quiet small", "aria-label": `Memory of ${many(p.gpus, "GPU")}` }, whole(p.gpus));
     button.addEventListener("click", () => pick(p));
     return button;
   };
-  return table([["GPUs", "n"], ["step", "n"], [unit, "n"], ["memory per GPU", "n"], ["strategy, or why not"]],
-    points.map(p => isPoint(p) ? [[choice(p), "n"], [time(p.time_ns), "n"], [count(speedOf(p)), "n"], [bytes(p.memory_bytes), "n"], [p.strategy, "t"]]
-      : [[whole(p.gpus), "n"], ["", "n"], ["", "n"], ["", "n"], [p.batches ? shares(p) : "does not fit", "t"]]), "");
+  return table([["GPUs", "n"], ["step", "n"], [unit, "n"], ...totalHeads(t), ["memory per GPU", "n"], ["strategy, or why not"]],
+    points.map(p => isPoint(p) ? [[choice(p), "n"], [time(p.time_ns), "n"], [count(speedOf(p)), "n"], ...totals(p, t), [bytes(p.memory_bytes), "n"], [p.strategy, "t"]]
+      : [[whole(p.gpus), "n"], ["", "n"], ["", "n"], ...totals({}, t), ["", "n"], [p.batches ? shares(p) : "does not fit", "t"]]), "");
 }
 
 /* ---- one count: memory by component, and its frontier -------------------------------------- */

@@ -140,6 +140,15 @@ static json_t *share_schema(void)
                      "^ *[0-9.]+ *%? *$");
 }
 
+/* topt_parse_amount(): a whole number, or as text with its unit. */
+static json_t *amount_schema(const struct field *f)
+{
+    return json_pack("{s:[{s:s, s:I, s:I}, {s:s, s:s}]}", "anyOf", "type", "integer",
+                     "minimum", (json_int_t)f->least, "maximum", (json_int_t)f->most,
+                     "type", "string", "pattern",
+                     "^ *[0-9.]+([eE][+]?[0-9]+)? *[KMBTkmbt]? *$");
+}
+
 static json_t *list_schema(const struct field *f)
 {
     return json_pack("{s:s, s:o, s:i, s:i, s:b}", "type", "array", "items",
@@ -162,7 +171,10 @@ static json_t *schema_of(const struct field *f, int in_url)
         return size_schema(f, f->least);
     case TOPT_FIELD_MEMORY:
         return size_schema(f, 1 << 20);
+    case TOPT_FIELD_AMOUNT:
+        return amount_schema(f);
     case TOPT_FIELD_REAL:
+    case TOPT_FIELD_PRICE:
         return number_schema(f, "number");
     case TOPT_FIELD_SHARE:
         return share_schema();
@@ -423,6 +435,7 @@ static void print_kind(const struct field *f)
     case TOPT_FIELD_INT:
     case TOPT_FIELD_BATCH:
     case TOPT_FIELD_REAL:
+    case TOPT_FIELD_PRICE:
         printf("%lld to %lld", (long long)f->least, (long long)f->most);
         break;
     case TOPT_FIELD_SHARE:
@@ -437,6 +450,9 @@ static void print_kind(const struct field *f)
         break;
     case TOPT_FIELD_MEMORY:
         printf("`14.5GiB`; `80` is refused: was `80GiB` meant?");
+        break;
+    case TOPT_FIELD_AMOUNT:
+        printf("a whole number, or `300B`, `1.5T`, `2e12`");
         break;
     case TOPT_FIELD_BOOL:
         printf("`true`, `false`");

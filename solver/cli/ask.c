@@ -40,6 +40,54 @@ static int read_batches(struct topt_question *q, struct topt_error *err)
     return 0;
 }
 
+/* Profiles with commas between, unless that is a file. */
+static int read_hardware(struct topt_question *q, struct topt_error *err)
+{
+    const char *at = NULL;
+    int rc = 0;
+    if (!q->a.hw || !access(q->a.hw, R_OK) || !strchr(q->a.hw, ','))
+        return 0;
+    while (q->nhw < TOPT_ASK_HARDWARE &&
+           (rc = topt_list_next(q->a.hw, &at, q->hw_name[q->nhw], sizeof q->hw_name[0],
+                                err)) > 0)
+        q->nhw++;
+    if (rc < 0)
+        return topt_wrap(err, "--hw");
+    if (rc > 0)
+        return topt_fail(err, TOPT_ERR_USAGE, "--hw takes at most %d profiles",
+                         TOPT_ASK_HARDWARE - 1);
+    q->a.hw = q->hw_name[0];
+    return 0;
+}
+
+/* One price for all profiles, or one for each. */
+static int read_prices(struct topt_question *q, struct topt_error *err)
+{
+    char list[TOPT_ASK_HARDWARE * 16], *at = list, *price;
+    int n = 0;
+    if (!q->a.price)
+        return 0;
+    if (strlen(q->a.price) >= sizeof list)
+        return topt_fail(err, TOPT_ERR_USAGE, "--price is too long");
+    strcpy(list, q->a.price);
+    while ((price = strsep(&at, ","))) {
+        if (n == TOPT_ASK_HARDWARE || topt_query_option(&q->a.asked, "price", price, err))
+            return n == TOPT_ASK_HARDWARE
+                       ? topt_fail(err, TOPT_ERR_USAGE, "--price lists too many")
+                       : -1;
+        q->hw_price[n++] = q->a.asked.price;
+    }
+    for (int i = n; n == 1 && i < q->nhw; i++)
+        q->hw_price[i] = q->hw_price[0];
+    q->a.asked.price = q->hw_price[0];
+    if (n == 1 || n == q->nhw)
+        return 0;
+    return topt_fail(err, TOPT_ERR_USAGE,
+                     "--price lists %d prices and --hw %d profile%s; give one price, or "
+                     "one for each profile",
+                     n, q->nhw ? q->nhw : 1, q->nhw > 1 ? "s" : "");
+}
+
 /* Where nothing was said work is counted, so that an answer does not depend on what else the
  * machine does. */
 static int read_limit(struct topt_args *a, struct topt_error *err)
@@ -95,6 +143,18 @@ static int load_hw(struct topt_question *q, struct topt_error *err)
     return q->hw ? 0 : topt_wrap(err, "--gpus-per-node");
 }
 
+static int take_hw(struct topt_question *q, struct topt_error *err)
+{
+    if (load_hw(q, err))
+        return -1;
+    q->r.hw = q->hw;
+    if (!topt_request_complete(&q->r, err))
+        return 0;
+    if (err && err->code == TOPT_ERR_INVAL)
+        err->code = TOPT_ERR_USAGE;
+    return -1;
+}
+
 /* Without --hw: that of the GPUs at hand, which is said. */
 static int choose_hw(struct topt_question *q, struct topt_error *err)
 {
@@ -113,14 +173,27 @@ static int load(struct topt_question *q, struct topt_error *err)
 {
     if (!q->a.hw && choose_hw(q, err))
         return -1;
-    if (topt_ask_batch(q, q->a.asked.batch, err) || load_hw(q, err))
+    if (topt_ask_batch(q, q->a.asked.batch, err))
         return -1;
-    q->r.hw = q->hw;
-    if (!topt_request_complete(&q->r, err))
-        return 0;
-    if (err && err->code == TOPT_ERR_INVAL)
-        err->code = TOPT_ERR_USAGE;
-    return -1;
+    q->said = q->r;
+    return take_hw(q, err);
+}
+
+int topt_ask_hw(struct topt_question *q, int i, struct topt_error *err)
+{
+    struct topt_request now = q->r;
+    q->a.hw = q->hw_name[i];
+    q->r = q->said;
+    q->r.model = q->model;
+    q->r.mode = now.mode;
+    q->r.gpus = now.gpus;
+    q->r.max_work = now.max_work;
+    q->r.stop = now.stop;
+    q->r.progress = now.progress;
+    q->r.totals.price = q->hw_price[i];
+    topt_hw_destroy(q->hw);
+    q->hw = NULL;
+    return take_hw(q, err);
 }
 
 int topt_ask(struct topt_question *q, const struct topt_option *table, const char *usage,
@@ -140,7 +213,8 @@ int topt_ask(struct topt_question *q, const struct topt_option *table, const cha
     if (n != 1)
         return topt_fail(err, TOPT_ERR_USAGE, "which model? usage: %.*s",
                          (int)strcspn(usage, "\n"), usage);
-    if (read_batches(q, err) || read_limit(&q->a, err) || read_asked(q, err)) {
+    if (read_batches(q, err) || read_hardware(q, err) || read_prices(q, err) ||
+        read_limit(&q->a, err) || read_asked(q, err)) {
         if (err->code == TOPT_ERR_INVAL)
             err->code = TOPT_ERR_USAGE;
         return -1;
@@ -148,6 +222,9 @@ int topt_ask(struct topt_question *q, const struct topt_option *table, const cha
     if (!q->r.framework && framework &&
         topt_framework_find(framework, &q->r.framework, err))
         return -1;
+    if (q->nhw > 1 && strcmp(argv[0], "plan"))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--hw takes one profile here; topt plan takes several");
     q->path = model[0];
     q->r.seed = (uint64_t)q->a.seed;
     q->r.proposals = q->a.proposals;

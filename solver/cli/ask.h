@@ -19,9 +19,12 @@
  * at 64, 183 s for DeepSeek-V3 at 1,024, whose tables take 1 GiB.) */
 #define TOPT_ASK_WORK ((int64_t)200 * 1000 * 1000 * 1000)
 
+enum { TOPT_ASK_HARDWARE = 16 }; /* profiles of one question */
+
 struct topt_args {
     struct topt_query asked;
-    const char *hw, *batch; /* a file, too; several, or "auto" */
+    const char *hw, *batch; /* a file, too, or several; several, or "auto" */
+    const char *price;      /* one for each of hw */
     const char *output, *plan, *svg, *loss, *as, *part, *lines, *limit;
     int64_t threads, count, seed, work, entries, proposals;
     double seconds, capacity;
@@ -34,7 +37,12 @@ struct topt_question {
     struct topt_model *model;
     struct topt_hw *hw;
     struct topt_request r;
-    const char *path;                      /* of the model */
+    const char *path; /* of the model */
+    /* --hw A,B,...; the profile that is loaded is the first until topt_ask_hw() */
+    char hw_name[TOPT_ASK_HARDWARE][256];
+    double hw_price[TOPT_ASK_HARDWARE];
+    int nhw;
+    struct topt_request said;              /* before the profile decided the rest */
     int64_t batch[TOPT_FIELD_COUNTS_MOST]; /* --batch N,N... */
     int nbatch, batch_auto;
     struct topt_watch watch; /* while the search runs */
@@ -53,7 +61,9 @@ struct topt_question {
 #define ASK_INT(name)    ASK_FIELD(name)
 #define ASK_BYTES(name)  ASK_FIELD(name)
 #define ASK_MEMORY(name) ASK_FIELD(name)
+#define ASK_AMOUNT(name) ASK_FIELD(name)
 #define ASK_REAL(name)   ASK_FIELD(name)
+#define ASK_PRICE(name)  TOPT_OPT_STRING, ASK_AT(name)
 #define ASK_SHARE(name)  ASK_FIELD(name)
 #define ASK_BOOL(name)   ASK_FIELD(name)
 #define ASK_ROW(ID, name, KIND, LEAST, MOST, WHERE, KEY, DOORS, OPTION, ARG, OTHER,      \
@@ -107,6 +117,9 @@ struct topt_question {
 /* Where --batch lists several: the model of the question is loaded with this one. */
 int topt_ask_batch(struct topt_question *q, int64_t batch,
                    struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Where --hw lists several: the profile of the question is the one at 'i' from now on, with its price. */
+int topt_ask_hw(struct topt_question *q, int i, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Parse the options, load model and profile, and make the request.  0; 1 where help was shown;
  * -1 with the error.  'usage' may go on with lines of help; 'framework' is the one where

@@ -11,6 +11,7 @@
 
 #include "ask.h"
 #include "batches.h"
+#include "hardware.h"
 #include "topt_answer_lines.h"
 #include "topt_answer_text.h"
 #include "topt_json.h"
@@ -34,8 +35,8 @@ static const struct topt_option plan_options[] = {
     {"lines", TOPT_OPT_STRING, ASK_AT(lines), "WHAT",
      "print KEY=VALUE lines, as sbatch reads them: plan, table (with the alternatives) "
      "or all"},
-    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_PIN(ASK_ROW)
-        TOPT_FIELDS_ALGORITHM(ASK_ROW) ASK_SEARCH ASK_JSON,
+    TOPT_FIELDS_TRAINING(ASK_ROW) ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW)
+        TOPT_FIELDS_PIN(ASK_ROW) TOPT_FIELDS_ALGORITHM(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
     ASK_OUTPUT,
     {0}};
@@ -45,8 +46,8 @@ static const struct topt_option frontier_options[] = {
         "memory against time on 8 GPUs"),
     {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "number of GPUs"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw the frontier"},
-    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_PIN(ASK_ROW)
-        TOPT_FIELDS_ALGORITHM(ASK_ROW) ASK_SEARCH ASK_JSON,
+    TOPT_FIELDS_TRAINING(ASK_ROW) ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW)
+        TOPT_FIELDS_PIN(ASK_ROW) TOPT_FIELDS_ALGORITHM(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
     ASK_OUTPUT,
     {0}};
@@ -60,7 +61,8 @@ static const struct topt_option compare_options[] = {
      "seed of FlexFlow's random walk (default: 1)"},
     {"proposals", TOPT_OPT_COUNT, ASK_AT(proposals), "N",
      "most proposals FlexFlow tries (default: by the size of its task graph)"},
-    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_PIN(ASK_ROW) ASK_SEARCH ASK_JSON,
+    TOPT_FIELDS_TRAINING(ASK_ROW) ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW)
+        TOPT_FIELDS_PIN(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
     ASK_OUTPUT,
     {0}};
@@ -133,17 +135,22 @@ static int put_answer(const struct topt_question *q, const json_t *answer,
         put_stopped(answer, "some GPU counts are missing or not the fastest");
         return 0;
     }
+    if (q->nhw > 1) {
+        topt_hardware_show(answer);
+        put_stopped(answer, "some rows are not the fastest for their hardware");
+        return 0;
+    }
     if (q->nbatch > 1) {
         topt_show_question(answer);
         topt_show_rows(json_object_get(answer, "batches"), json_object_get(answer, "job"),
-                       1);
+                       TOPT_ROWS_BY_BATCH);
         topt_show_lacks(answer);
         put_stopped(answer, "some rows are not the fastest for their batch");
         return 0;
     }
     if (q->batch_auto)
         topt_show_rows(json_object_get(answer, "tried"), json_object_get(answer, "job"),
-                       1);
+                       TOPT_ROWS_BY_BATCH);
     topt_show_plan(answer, q->a.output);
     topt_show_notes(
         q->model,
@@ -160,7 +167,7 @@ static int exit_of(const json_t *answer)
                                     : topt_err_exit(TOPT_ERR_INFEASIBLE);
 }
 
-/* One batch, several, or the one that fills a GPU. */
+/* One batch, several, or the one that fills a GPU; or several kinds of hardware. */
 static int ask_batches(struct topt_question *q, json_t **ret, struct topt_error *err)
 {
     int several = q->nbatch > 1 || q->batch_auto;
@@ -168,6 +175,13 @@ static int ask_batches(struct topt_question *q, json_t **ret, struct topt_error 
         return topt_fail(err, TOPT_ERR_USAGE, "--mode profiling takes one --batch");
     if (q->nbatch > 1 && q->a.output)
         return topt_fail(err, TOPT_ERR_USAGE, "-o writes one plan; give one --batch");
+    if (q->nhw > 1 &&
+        (several || q->r.mode == TOPT_PROFILING || q->a.output || q->a.lines))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "several --hw take one --batch and no --mode profiling, -o or "
+                         "--lines");
+    if (q->nhw > 1)
+        return topt_hardware_compare(q, ret, err);
     return q->batch_auto ? topt_batches_fill(q, ret, err)
            : several     ? topt_batches_compare(q, ret, err)
                          : topt_plan(&q->r, ret, err);
@@ -196,6 +210,11 @@ static int show_groups(const struct topt_question *q, const json_t *answer,
 static int plan_unequal(struct topt_question *q, struct topt_error *err)
 {
     json_t *answer = NULL;
+    if (q->r.totals.tokens || q->r.totals.samples)
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "--tokens and --samples are for profiles whose devices are alike; "
+            "name one of a single kind");
     if (q->nbatch > 1 || q->batch_auto || q->a.svg)
         return topt_fail(
             err, TOPT_ERR_USAGE,
@@ -225,6 +244,8 @@ int topt_cmd_plan(int argc, char **argv)
         "  --batch 32,64,128             several batch sizes side by side; --batch auto: "
         "the\n"
         "                                smallest one that is nearly as fast as any\n"
+        "  --hw A,B                      several kinds of hardware side by side\n"
+        "  --tokens 1T --price 2.5       days, GPU-hours and cost of the whole training\n"
         "  --mode profiling              speed and memory of every number of GPUs";
     struct topt_question q;
     struct topt_error err = {0};
@@ -237,7 +258,7 @@ int topt_cmd_plan(int argc, char **argv)
     /* The uniform space takes a hundredth of that, and keeps what it finds where it is not counted. */
     if (!rc && q.r.space == TOPT_SPACE_UNIFORM && q.r.max_work == TOPT_ASK_WORK)
         q.r.max_work = 0;
-    if (!rc && topt_hw_groups(q.hw)) {
+    if (!rc && topt_hw_groups(q.hw) && q.nhw < 2) {
         int status = plan_unequal(&q, &err);
         topt_ask_fini(&q);
         return status < 0 ? topt_cli_fail("plan", &err) : status;

@@ -28,6 +28,7 @@ static const struct {
     {"solve", "topt-solver", "solve such a problem"},
     {"study", "topt-solver", "reproduce another system's own search"},
     {"hw", "topt-solver", "hardware profiles: list, show, check"},
+    {"calibrate", "topt-solver", "fit a hardware profile to measured steps"},
     {"run", "topt-runtime", "train with a plan, on every rank (mpirun, srun)"},
     {"generate", "topt-runtime", "generate text with a trained model"},
     {"tokenize", "topt-runtime", "tokenize texts with a tokenizer.json"},

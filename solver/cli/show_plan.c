@@ -32,10 +32,10 @@ void topt_show_lacks(const json_t *answer)
     put(&t);
 }
 
-void topt_show_rows(const json_t *rows, const json_t *job, int by_batch)
+void topt_show_rows(const json_t *rows, const json_t *job, enum topt_rows_by by)
 {
     struct topt_text t = {0};
-    topt_text_of_rows(&t, rows, job, by_batch);
+    topt_text_of_rows(&t, rows, job, by);
     put(&t);
 }
 

@@ -9,19 +9,13 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"plan", topt_cmd_plan},
-    {"frontier", topt_cmd_frontier},
-    {"explain", topt_cmd_explain},
-    {"evaluate", topt_cmd_evaluate},
-    {"sample", topt_cmd_sample},
-    {"costgraph", topt_cmd_costgraph},
-    {"compare", topt_cmd_compare},
-    {"solve", topt_cmd_solve},
-    {"hw", topt_cmd_hw},
-    {"import", topt_cmd_import},
-    {"inspect", topt_cmd_inspect},
-    {"launch", topt_cmd_launch},
-    {"simulate", topt_cmd_simulate},
+    {"plan", topt_cmd_plan},       {"frontier", topt_cmd_frontier},
+    {"explain", topt_cmd_explain}, {"evaluate", topt_cmd_evaluate},
+    {"sample", topt_cmd_sample},   {"costgraph", topt_cmd_costgraph},
+    {"compare", topt_cmd_compare}, {"solve", topt_cmd_solve},
+    {"hw", topt_cmd_hw},           {"calibrate", topt_cmd_calibrate},
+    {"import", topt_cmd_import},   {"inspect", topt_cmd_inspect},
+    {"launch", topt_cmd_launch},   {"simulate", topt_cmd_simulate},
     {"study", topt_cmd_study},
 };
 

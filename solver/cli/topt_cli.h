@@ -12,6 +12,7 @@ int topt_cmd_evaluate(int argc, char **argv);
 int topt_cmd_simulate(int argc, char **argv);
 int topt_cmd_sample(int argc, char **argv);
 int topt_cmd_costgraph(int argc, char **argv);
+int topt_cmd_calibrate(int argc, char **argv);
 int topt_cmd_hw(int argc, char **argv);
 int topt_cmd_import(int argc, char **argv);
 int topt_cmd_inspect(int argc, char **argv);

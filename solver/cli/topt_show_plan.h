@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "topt_answer_text.h"
 #include "topt_model.h"
 
 /* The answer of topt_plan.  'path': the file that the plan is written to, or NULL. */
@@ -13,8 +14,8 @@ void topt_show_plan(const json_t *answer, const char *path);
 void topt_show_question(const json_t *answer);
 /* Features of the framework that no question searches. */
 void topt_show_lacks(const json_t *answer);
-/* Rows of alternatives, or of answers for several batches ('by_batch'). */
-void topt_show_rows(const json_t *rows, const json_t *job, int by_batch);
+/* Rows of alternatives, or of answers for several batches or kinds of hardware. */
+void topt_show_rows(const json_t *rows, const json_t *job, enum topt_rows_by by);
 /* Show the model's notes for whoever runs the plan; 'own': by topt run, which may lack kernels. */
 void topt_show_notes(const struct topt_model *m, int own);
 

@@ -84,7 +84,8 @@ struct topt_hw {
     int64_t shared_cores;    /* 0: every device has its own */
     enum topt_basis kernels; /* what their times rest on */
     double collective_launch_ns;
-    double collective_share; /* of a device's computing that a running one takes */
+    int64_t allocator_permille; /* -1: as the framework's row says */
+    double collective_share;    /* of a device's computing that a running one takes */
     struct link node, cluster;
     int ncurves;
     struct curve *curve;
@@ -350,6 +351,7 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
                                          "products",
                                          "rates",
                                          "assumed",
+                                         "allocator_permille",
                                          "source",
                                          NULL};
     const char *const types[] = {dtype_names[0], dtype_names[1], dtype_names[2],
@@ -357,6 +359,7 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
     const json_t *d;
     int64_t memory, reserve = 0;
     hw->granule_bytes = DEFAULT_GRANULE;
+    hw->allocator_permille = -1;
     if (need_object(doc, "device", &d, err) || topt_json_only(d, "device", fields, err) ||
         topt_json_string(d, "device", "name", &hw->device, err) ||
         topt_json_int(d, "device", "memory_bytes", 1, (int64_t)1 << 60, &memory, err) ||
@@ -368,6 +371,8 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
                          err) ||
         topt_json_int_or(d, "device", "granule_bytes", 1, 1 << 30, &hw->granule_bytes,
                          err) ||
+        topt_json_int_or(d, "device", "allocator_permille", 0, 1000,
+                         &hw->allocator_permille, err) ||
         read_runtime(hw, d, reserve, err) || read_flops(hw, d, err) ||
         read_rates_basis(hw, d, err) || read_efficiency(hw, d, err) ||
         read_by_size(hw, d, TOPT_WORK_MATMUL, err) ||
@@ -872,6 +877,12 @@ const struct topt_band *topt_hw_bands(const struct topt_hw *hw)
 int64_t topt_hw_granule_bytes(const struct topt_hw *hw)
 {
     return hw->granule_bytes;
+}
+
+int64_t topt_hw_allocator_permille(const struct topt_hw *hw, int64_t otherwise)
+{
+    return otherwise > 0 && hw->allocator_permille >= 0 ? hw->allocator_permille
+                                                        : otherwise;
 }
 
 double topt_hw_collective_share(const struct topt_hw *hw)

@@ -106,6 +106,10 @@ struct topt_band {
 };
 const struct topt_band *topt_hw_bands(const struct topt_hw *hw); /* of a time, by basis */
 
+/* The share of what comes and goes in a step that a framework's allocator holds and cannot use: what was
+ * measured on these devices, else the framework's own, 'otherwise', which stays 0 without an allocator. */
+int64_t topt_hw_allocator_permille(const struct topt_hw *hw, int64_t otherwise);
+
 /* The share of a device's computing that a collective takes while it runs beside it. */
 double topt_hw_collective_share(const struct topt_hw *hw);
 

@@ -8,6 +8,7 @@
 #include "topt_carry.h"
 #include "topt_drawing.h"
 #include "topt_hint.h"
+#include "topt_totals.h"
 
 enum { COLUMNS = 100 };
 
@@ -126,6 +127,12 @@ void topt_lines_of_plan(struct topt_text *t, const json_t *answer, const char *h
         add_line(t, lines[i].key, json_object_get(answer, lines[i].field));
     add_line(t, "TOPT_NOT_SEARCHED",
              json_object_get(json_object_get(answer, "job"), "not_searched"));
+    struct topt_text training = {0};
+    topt_totals_text(&training, answer, json_object_get(answer, "job"));
+    t->oom |= training.oom;
+    if (training.s)
+        topt_text_add(t, "TOPT_TRAINING=%s\n", training.s);
+    topt_text_fini(&training);
     add_uniform(t, json_object_get(answer, "uniform"));
     if (json_object_get(answer, "uniform"))
         add_line(t, "TOPT_ACCUMULATION", json_object_get(answer, "micro_batches"));

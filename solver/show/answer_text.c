@@ -9,6 +9,7 @@
 #include "topt_json.h"
 #include "topt_rates.h"
 #include "topt_text.h"
+#include "topt_totals.h"
 
 enum { COLUMNS = 100, INDENT = 10 };
 
@@ -107,24 +108,31 @@ struct widths {
     int label, gpus;
 };
 
-static void label_words(const json_t *row, int by_batch, char buf[48])
+enum { LABEL = 128 };
+
+static void label_words(const json_t *row, enum topt_rows_by by, char buf[LABEL])
 {
-    if (by_batch)
+    size_t n = 0;
+    if (by == TOPT_ROWS_BY_BATCH) {
         topt_rates_grouped(topt_json_whole_at(row, "batch"), buf);
-    else
-        add_names(buf, 48, row);
+        return;
+    }
+    if (by == TOPT_ROWS_BY_HW)
+        n = (size_t)snprintf(buf, LABEL, "%.79s%s", topt_json_words_at(row, "hw"),
+                             json_object_get(row, "names") ? ", " : "");
+    add_names(buf + n, LABEL - n, row);
 }
 
-static struct widths widths_of(const json_t *rows, int by_batch)
+static struct widths widths_of(const json_t *rows, enum topt_rows_by by)
 {
     struct widths w = {14, 14};
-    char buf[48];
+    char buf[LABEL];
     size_t i;
     json_t *row;
     json_array_foreach(rows, i, row)
     {
         int gpus = booked_words(row, buf);
-        label_words(row, by_batch, buf);
+        label_words(row, by, buf);
         int label = (int)strlen(buf);
         w.gpus = gpus > w.gpus ? gpus : w.gpus;
         w.label = label > w.label ? label : w.label;
@@ -132,26 +140,30 @@ static struct widths widths_of(const json_t *rows, int by_batch)
     return w;
 }
 
-static void show_row(struct topt_text *out, const json_t *row, int by_batch,
-                     struct widths w)
+static void show_row(struct topt_text *out, const json_t *row, const json_t *rows,
+                     const json_t *training, enum topt_rows_by by, struct widths w)
 {
-    char label[48], a[32], b[32], c[32], e[32], each[32], mfu[16] = "-", gpus[48];
+    char label[LABEL], a[32], b[32], c[32], e[32], each[32], mfu[16] = "-", gpus[48];
     double tokens = topt_json_number_at(row, "tokens_per_second");
     double rate = tokens > 0 ? tokens : topt_json_number_at(row, "samples_per_second");
     double each_s = rate / topt_json_number_at(row, "gpus"); /* of a GPU */
-    label_words(row, by_batch, label);
-    if (!json_is_true(json_object_get(row, "feasible")) && by_batch) {
+    label_words(row, by, label);
+    if (!json_is_true(json_object_get(row, "feasible")) && by != TOPT_ROWS_BY_NAME) {
         topt_text_add(out, "%-*s %s\n", w.label, label, topt_json_words_at(row, "why"));
         return;
     }
     booked_words(row, gpus);
     if (json_object_get(row, "mfu"))
         snprintf(mfu, sizeof mfu, "%.1f %%", 100 * topt_json_number_at(row, "mfu"));
-    topt_text_add(out, "%-*s %-*s %8s %10s %10s %7s %8s %10s  %s\n", w.label, label,
-                  w.gpus, gpus,
+    topt_text_add(out, "%-*s %-*s %8s %10s %10s %7s", w.label, label, w.gpus, gpus,
                   topt_show_ns(topt_json_whole_at(row, "time_ns"), a, sizeof a),
-                  topt_rates_number(rate, b), topt_rates_number(each_s, each), mfu,
-                  topt_rates_number((tokens > 0 ? 1e9 : 1e6) / each_s / 3600, c),
+                  topt_rates_number(rate, b), topt_rates_number(each_s, each), mfu);
+    if (training)
+        topt_totals_cells(out, row, rows, training);
+    else
+        topt_text_add(out, " %8s",
+                      topt_rates_number((tokens > 0 ? 1e9 : 1e6) / each_s / 3600, c));
+    topt_text_add(out, " %10s  %s\n",
                   topt_show_bytes(topt_json_whole_at(row, "memory_bytes"), e, sizeof e),
                   topt_json_words_at(row, "strategy"));
 }
@@ -166,9 +178,25 @@ static int of_two_spaces(const json_t *rows)
     return first && last && strcmp(first, "uniform") && !strcmp(last, "uniform");
 }
 
-void topt_text_of_rows(struct topt_text *out, const json_t *rows, const json_t *job,
-                       int by_batch)
+/* What the short words in the heads of columns stand for. */
+static void explain_heads(struct topt_text *out, int indent, const json_t *job,
+                          int tokens, int mfu)
 {
+    const json_t *training = json_object_get(job, "training");
+    if (training && !mfu)
+        return;
+    topt_text_add(out, "%-*s (", indent, "");
+    if (!training)
+        topt_text_add(out, "GPU-h/1%s: GPU-hours per %s %s%s", tokens ? "B" : "M",
+                      tokens ? "billion" : "million",
+                      tokens ? "tokens" : topt_rates_samples(job), mfu ? "; " : "");
+    topt_text_add(out, "%s)\n", mfu ? "MFU: model FLOPs utilization" : "");
+}
+
+void topt_text_of_rows(struct topt_text *out, const json_t *rows, const json_t *job,
+                       enum topt_rows_by by)
+{
+    const json_t *training = json_object_get(job, "training");
     size_t i;
     json_t *row;
     int tokens = 0, mfu = 0;
@@ -178,17 +206,21 @@ void topt_text_of_rows(struct topt_text *out, const json_t *rows, const json_t *
         tokens |= json_object_get(row, "tokens_per_second") != NULL;
         mfu |= json_object_get(row, "mfu") != NULL;
     }
-    struct widths w = widths_of(rows, by_batch);
+    struct widths w = widths_of(rows, by);
     snprintf(rate, sizeof rate, "%s/s", tokens ? "tokens" : topt_rates_samples(job));
-    topt_text_add(out, "\n%-*s %-*s %8s %10s %10s %7s %8s %10s  strategy\n", w.label,
-                  by_batch ? "batch" : "", w.gpus, "GPUs", "step", rate, "per GPU", "MFU",
-                  tokens ? "GPU-h/1B" : "GPU-h/1M", "memory");
-    json_array_foreach(rows, i, row) show_row(out, row, by_batch, w);
-    topt_text_add(out, "%-*s (%s: GPU-hours per %s %s%s)\n", w.label, "",
-                  tokens ? "GPU-h/1B" : "GPU-h/1M", tokens ? "billion" : "million",
-                  tokens ? "tokens" : topt_rates_samples(job),
-                  mfu ? "; MFU: model FLOPs utilization" : "");
-    if (!by_batch && of_two_spaces(rows))
+    topt_text_add(out, "\n%-*s %-*s %8s %10s %10s %7s", w.label,
+                  by == TOPT_ROWS_BY_BATCH ? "batch"
+                  : by == TOPT_ROWS_BY_HW  ? "hardware"
+                                           : "",
+                  w.gpus, "GPUs", "step", rate, "per GPU", "MFU");
+    if (training)
+        topt_totals_heads(out, rows, training);
+    else
+        topt_text_add(out, " %8s", tokens ? "GPU-h/1B" : "GPU-h/1M");
+    topt_text_add(out, " %10s  strategy\n", "memory");
+    json_array_foreach(rows, i, row) show_row(out, row, rows, training, by, w);
+    explain_heads(out, w.label, job, tokens, mfu);
+    if (by == TOPT_ROWS_BY_NAME && of_two_spaces(rows))
         topt_text_add(out,
                       "%-*s (below the first row, all layers share one strategy; --gpus "
                       "N may find a faster plan)\n",
@@ -285,6 +317,15 @@ static void show_band(struct topt_text *out, const json_t *band, double all)
             topt_text_add(out, "%s %.0f %% %s", i ? "," : ":", 100 * share, words[i][1]);
     }
     topt_text_add(out, "\n");
+}
+
+static void show_training(struct topt_text *out, const json_t *a)
+{
+    struct topt_text t = {0};
+    topt_totals_text(&t, a, json_object_get(a, "job"));
+    if (t.s)
+        topt_text_of_words(out, "training", t.s);
+    topt_text_fini(&t);
 }
 
 /* Write the time of a step, its rates, its error band and what the estimate rests on. */
@@ -469,6 +510,7 @@ void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
         topt_text_of_words(out, "needs", topt_json_words_at(a, "needs"));
     show_memory(out, a);
     show_time(out, a);
+    show_training(out, a);
     show_pins(out, a);
     show_search(out, a);
     show_left_out(out, a);

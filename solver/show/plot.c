@@ -8,12 +8,13 @@
 #include "topt_answer_text.h"
 #include "topt_drawing.h"
 #include "topt_json.h"
+#include "topt_totals.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LABEL = 12, NOTE = 44, ROWS = 32 /* that a screen holds */ };
+enum { LABEL = 12, NOTE = 44, TRAINING = 32, ROWS = 32 /* that a screen holds */ };
 
 /* ---- shared with plot_frontier.c --------------------------------------------------- */
 
@@ -178,9 +179,14 @@ static void put_count(struct topt_text *t, const json_t *curve, const json_t *p,
     }
     put_bar(t, s, max, bar_width(width));
     topt_text_add(t, s < 1000 ? " %9.4g" : " %9.0f", s);
-    topt_text_add(t, " %4.0f%%  %10s  %s\n", 100 * topt_json_number_at(p, "efficiency"),
+    int training = json_object_get(curve, "training") != NULL;
+    topt_text_add(t, training ? " %4.0f%%  %10s  %8s" : " %4.0f%%  %10s  %s",
+                  100 * topt_json_number_at(p, "efficiency"),
                   topt_show_bytes(topt_json_whole_at(p, "memory_bytes"), a, sizeof a),
                   topt_show_ns(topt_json_whole_at(p, "time_ns"), b, sizeof b));
+    topt_totals_cells(t, p, json_object_get(curve, "points"),
+                      json_object_get(curve, "training"));
+    topt_text_add(t, "\n");
 }
 
 /* List the counts that do not divide the batch in one line. */
@@ -214,17 +220,20 @@ static void put_unshared(struct topt_text *t, const json_t *curve)
 char *topt_plot_curve(const json_t *curve, int width)
 {
     struct topt_text t = {0};
-    const json_t *points = json_object_get(curve, "points");
+    const json_t *points = json_object_get(curve, "points"),
+                 *training = json_object_get(curve, "training");
     size_t i, hidden = 0;
     json_t *p;
     double max, each = find_speeds(curve, &max);
+    width -= training ? TRAINING : 0;
     topt_text_add(&t, "%s on %s: ", topt_json_words_at(curve, "model"),
                   topt_json_words_at(curve, "hw"));
     topt_plot_job(&t, curve);
     topt_text_add(&t, "\n%*s", LABEL - 2, "GPUs");
     if (each > 0)
-        topt_text_add(&t, "  %*s %9s  eff.  %10s  step", bar_width(width), "",
-                      "samples/s", "memory");
+        topt_text_add(&t, "  %*s %9s  eff.  %10s  %*s", bar_width(width), "", "samples/s",
+                      "memory", training ? 8 : 1, "step");
+    topt_totals_heads(&t, each > 0 ? points : NULL, each > 0 ? training : NULL);
     topt_text_add(&t, "\n");
     json_array_foreach(points, i, p)
     {

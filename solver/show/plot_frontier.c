@@ -6,6 +6,7 @@
 #include "topt_answer_text.h"
 #include "topt_drawing.h"
 #include "topt_json.h"
+#include "topt_totals.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -166,11 +167,14 @@ static void list_point(struct topt_text *t, const json_t *frontier, const json_t
     const char *mark = fits(frontier, p) ? what : "above the limit";
     snprintf(grid, sizeof grid, "%lldx%lld", (long long)topt_json_whole_at(p, "nodes"),
              (long long)topt_json_whole_at(p, "gpus_per_node"));
-    topt_text_add(t, "%*s  %10s  %10s  %10s  %-6s", LABEL,
+    topt_text_add(t, "%*s  %10s  %10s  %10s", LABEL,
                   topt_show_bytes(topt_json_whole_at(p, "memory_bytes"), a, sizeof a),
                   topt_show_ns(topt_json_whole_at(p, "time_ns"), b, sizeof b),
                   topt_show_ns(topt_json_whole_at(p, "compute_ns"), c, sizeof c),
-                  topt_show_ns(topt_json_whole_at(p, "network_ns"), d, sizeof d), grid);
+                  topt_show_ns(topt_json_whole_at(p, "network_ns"), d, sizeof d));
+    topt_totals_cells(t, p, json_object_get(frontier, "points"),
+                      json_object_get(frontier, "training"));
+    topt_text_add(t, "  %-6s", grid);
     if (*strategy)
         topt_text_add(t, "  %-17s  %s", mark, strategy);
     else if (*mark)
@@ -182,8 +186,11 @@ static void list_points(struct topt_text *t, const json_t *frontier, int knee)
 {
     int n = count(frontier), fastest = fastest_that_fits(frontier);
     int stride = n > SHOWN ? (n + SHOWN - 1) / SHOWN : 1;
-    topt_text_add(t, "%*s  %10s  %10s  %10s  nodes%s\n", LABEL, "memory", "step",
-                  "compute", "comm.",
+    topt_text_add(t, "%*s  %10s  %10s  %10s", LABEL, "memory", "step", "compute",
+                  "comm.");
+    topt_totals_heads(t, json_object_get(frontier, "points"),
+                      json_object_get(frontier, "training"));
+    topt_text_add(t, "  nodes%s\n",
                   n && *topt_json_words_at(point_at(frontier, 0), "strategy")
                       ? "                      strategy"
                       : "");

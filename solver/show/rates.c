@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "topt_json.h"
+#include "topt_totals.h"
 
 void topt_rates_put(json_t *row, const json_t *job)
 {
@@ -27,6 +28,7 @@ void topt_rates_put(json_t *row, const json_t *job)
                         json_real(1e6 / samples * gpus / 3600));
     if (flops > 0 && peak > 0)
         json_object_set_new(row, "mfu", json_real(samples * flops / gpus / peak));
+    topt_totals_put_row(row, json_object_get(job, "training"), batch, gpus);
 }
 
 void topt_rates_put_all(json_t *answer)

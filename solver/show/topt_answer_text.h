@@ -15,9 +15,11 @@
 void topt_text_of_plan(struct topt_text *out, const json_t *answer, const char *path);
 /* The head: model, cluster, framework and the defaults that were taken. */
 void topt_text_of_question(struct topt_text *out, const json_t *answer);
-/* Rows of alternatives, or of answers for several batches ('by_batch'), to a question ('job'). */
+/* Rows of alternatives, or of answers for several batches or several kinds of hardware ("hw" of a row), to
+ * a question ('job'). */
+enum topt_rows_by { TOPT_ROWS_BY_NAME, TOPT_ROWS_BY_BATCH, TOPT_ROWS_BY_HW };
 void topt_text_of_rows(struct topt_text *out, const json_t *rows, const json_t *job,
-                       int by_batch);
+                       enum topt_rows_by by);
 /* When the search of an answer was stopped, as "after 60 s ..."; NULL where it was not.  The caller frees
  * it. */
 char *topt_stopped_words(const json_t *answer);

@@ -14,7 +14,8 @@
 /* Add to 'row', which has "gpus" and "time_ns", the rates of its step: "samples_per_second",
  * "tokens_per_second" and "tokens_per_second_per_gpu" (of sequences),
  * "gpu_hours_per_million_samples", and "mfu" (a share of 1) where 'job', as topt_request_job makes
- * it, has "model_flops_per_sample" and "peak_flops".  A row without a time gets none. */
+ * it, has "model_flops_per_sample" and "peak_flops", and the totals of topt_totals_put_row where it
+ * has "training".  A row without a time gets none. */
 void topt_rates_put(json_t *row, const json_t *job);
 /* The same for an answer and its "alternatives", by its own "job". */
 void topt_rates_put_all(json_t *answer);

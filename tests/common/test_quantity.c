@@ -173,8 +173,27 @@ static void test_list(void)
        err.text);
 }
 
+static void test_amounts(void)
+{
+    static const struct {
+        const char *text;
+        int64_t is;
+    } good[] = {{"300B", 300000000000}, {"1.5T", 1500000000000}, {"2e12", 2000000000000},
+                {"2048", 2048},         {" 7 k ", 7000},         {"1m", 1000000}};
+    static const char *const bad[] = {"5X",  "1TB", "T",   "",    "0",
+                                      "-1T", "0.5", "nan", "1e30"};
+    int64_t v = 0;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        ok(!topt_parse_amount(good[i].text, &v, &err) && v == good[i].is, "%s is %lld",
+           good[i].text, (long long)v);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ok(topt_parse_amount(bad[i], &v, &err) && err.code == TOPT_ERR_INVAL,
+           "'%s' is refused: %s", bad[i], err.text);
+}
+
 int main(void)
 {
+    test_amounts();
     test_whole_numbers();
     test_numbers();
     test_shares();

@@ -46,6 +46,24 @@ static void test_sources(const char *path)
     unsetenv("TOPT_QUEUE");
 }
 
+static void test_prices(void)
+{
+    static const char *const bad[] = {
+        "--prices=lab", "--prices=lab:",         "--prices=lab:0",
+        "--prices=:2",  "--prices=lab:2,lab:2,", "--currency=0123456789abcdef"};
+    struct config c;
+    is_int(load(&c, "--prices=lab:2.5, big:4", "--currency=EUR"), 0, "prices: %s",
+           err.text);
+    ok(config_price(&c, "lab") == 2.5 && config_price(&c, "big") == 4 &&
+           config_price(&c, "other") == 0 && !strcmp(c.currency, "EUR"),
+       "each is found by its profile");
+    config_fini(&c);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ok(load(&c, bad[i], NULL) == -1, "refused: %s", err.text);
+        config_fini(&c);
+    }
+}
+
 static void test_refused(const char *path)
 {
     struct config c;
@@ -137,6 +155,7 @@ int main(void)
         skip_all("no temporary file");
     close(fd);
     test_sources(path);
+    test_prices();
     test_refused(path);
     test_access();
     test_listen();

@@ -436,6 +436,22 @@ def check_compare(browser, server, question):
         ok(not p.complaints(), "no complaint", p.complaints())
 
 
+def check_training(browser, server, question):
+    """Days, GPU-hours and cost of a whole training, and which of several answers is the cheapest and which the soonest."""
+    page = asked(browser, server, 1280, question + "&batch=512&tokens=1T&price=2.5")
+    whole = page.run("[...document.querySelectorAll('#said .facts div')].filter(e => /whole training/.test(e.textContent)).map(e => e.textContent)")
+    ok(len(whole) == 1 and re.search(r"[0-9.,]+ days, [0-9,]+ GPU-hours, cost [0-9,]+$", whole[0]), "the whole training", whole)
+    heads = page.run("[...document.querySelectorAll('#said th')].map(e => e.textContent)")
+    ok({"whole training", "its GPU-hours", "its cost"} <= set(heads), "is in the table of choices", heads)
+    page.run("document.querySelector('#keep').click()")
+    for name, value in ("hw", "h100-80-dgx"), ("price", "100"):
+        page.run(f"document.querySelector('[name={name}]').value = '{value}'")
+    page.run("document.querySelector('#go').click()")
+    ok(settled(page, "location.hash.includes('hw=h100-80-dgx') && !!document.querySelector('#best')"), "another hardware is asked for, at another price")
+    ok(text(page, "#best") == "Cheapest: A; soonest: now.", "one line says which is best: " + text(page, "#best"))
+    ok(not page.complaints(), "no complaint", page.complaints())
+
+
 # Distances of neighbouring marks of a kind, in pixels, and how far the line of perfect scaling is above each point.
 MARKS = """(() => {
   const place = e => { const b = e.getBBox(); return b.x + b.width / 2; }, near = list => Math.min(...list.map(place).sort((x, y) => x - y).map((x, i, all) => i ? x - all[i - 1] : 99));
@@ -553,6 +569,7 @@ def main():
             check_file_at_once(browser, real, folder)
             question = f"model_id={large(real)}&hw=a100-80-dgx&seq=8192"
             check_compare(browser, real, question)
+            check_training(browser, real, question)
             check_marks(browser, real, question)
             check_downloads(browser, real, question, page.run("location.hash"), folder)
             check_columns(browser, real, question)

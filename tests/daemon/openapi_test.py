@@ -39,7 +39,7 @@ LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_s
          "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "tie_word_embeddings": False}
 # Good values of text that is not one of a few words, and what else some values need.
 SAMPLES = {"hw": ["lab-cpu"], "min_efficiency": ["80%", "0.8", "80"], "train": ["all", "lora:4"], "algorithm": ["ft", "data-parallel"],
-           "pin": ["h0.qkv=b:1"], "gpus_per_node": [4, 8],
+           "pin": ["h0.qkv=b:1"], "gpus_per_node": [4, 8], "tokens": ["1.5T", 2000], "samples": ["300k", 2000], "currency": ["EUR"],
            "model_id": ["small", "model of the test"], "name": ["x/config.json", "é"], "fields": ["gpus", "feasible,points,plan"],
            # Of a job in Slurm, where no scontrol says what there is.
            "slurm_partition": ["gpu", "gpu,long"], "slurm_constraint": ["a&b"], "slurm_nodelist": ["n[1-3],gpu7"], "slurm_gpu_type": ["a100"],
@@ -47,6 +47,7 @@ SAMPLES = {"hw": ["lab-cpu"], "min_efficiency": ["80%", "0.8", "80"], "train": [
            "slurm_qos": ["long"], "slurm_mem_per_cpu": ["500"], "slurm_reservation": ["course"], "slurm_exclusive": ["exclusive"]}
 NEEDS = {("mode", "mini-time"): {"gpus": 2}, ("blocks", "free"): {"factors": "zero"}, ("counts", "nodes"): {"max_gpus": 8},
          ("sequence_parallel", "on"): {"framework": "megatron"}, ("loss_kernel", "in-place"): {"framework": "megatron"}}
+BESIDE = {"price": {"samples": 1000}}  # of any value
 
 
 class Reply:
@@ -282,7 +283,7 @@ class Entrance:
         self.text = f"{self.method} {QUESTIONS[endpoint]}{' in JSON' if as_json else ''}"
 
     def ask(self, name, value):
-        asked = {**self.base, **NEEDS.get((name, str(value)), {}), name: value}
+        asked = {**self.base, **NEEDS.get((name, str(value)), {}), **BESIDE.get(name, {}), name: value}
         if name == "memory_bytes":
             asked.pop("memory", None)
         if self.method == "POST" and name != "model_id":

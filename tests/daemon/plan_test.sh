@@ -56,6 +56,17 @@ for more in "${others[@]}"; do
     ok $? "$more: from the memo of the problem, without a search"
     cp "$dir/body" "$dir/answer${more// /_}"
 done
+ask POST "/v1/plan?batch=8&seq=64&max_gpus=4&hw=$hw&tokens=1B&price=2" --data-binary "@$dir/config.json"
+check "the cost of a whole training" 200 '"training_cost":'
+ask POST "/v1/plan?batch=8&seq=64&hw=$hw&price=2" --data-binary "@$dir/config.json"
+check "no price without its length" 400 'say how long it is.*"source":"price"'
+ask POST "/v1/plan?batch=8&seq=64&max_gpus=4&hw=$hw&tokens=1B&slurm_show=all" "${text[@]}" --data-binary "@$dir/config.json"
+check "in lines for sbatch" 200 '^TOPT_TRAINING=1B tokens: [0-9.]+ hours, [0-9.]+ GPU-hours$'
+ask POST /v1/observations -H 'Content-Type: application/json' -d "{\"job\":17,\"plan_id\":\"$id\",\"step_ns\":1000000000,\"steps\":4}"
+check "a job reports a step" 201
+topt_client observations -o "$dir/seen.json"
+[ "$status" = 0 ] && "$(dirname "$client")/topt-solver" calibrate "$hw" "$dir/seen.json" >"$dir/body" 2>"$dir/err" && says 'seen.json: job 17 +1.00 s'
+ok $? "what jobs measured, with their plans, for topt calibrate"
 topt_client get-plan "$id" -o "$dir/pinned.json"
 [ "$status" = 0 ] && grep -q '"format":"topt-plan/1"' "$dir/pinned.json"; ok $? "topt client get-plan"
 topt_client get-plan p-0000000000000000; [ "$status" = 1 ] && says 'was given out'; ok $? "one that never was"
@@ -162,6 +173,13 @@ took=$(( ($(date +%s%N) - began) / 1000000 ))
 [ $took -lt 2000 ]; ok $? "within 2 s ($took ms)"
 grep 'does not end' "$dir/log" | sed 's/^/# /' # how soon it noticed is the solver's matter
 topt_client status; [ "$status" = 1 ] && says 'is toptd running'; ok $? "then nobody answers"
+rm -rf "$dir/state"
+start --threads 2 --prices "other:1,$hw:4" --currency EUR
+ask POST "/v1/plan?batch=8&seq=64&max_gpus=4&hw=$hw&tokens=1B&slurm_show=all" "${text[@]}" --data-binary "@$dir/config.json"
+check "the site's price, in its currency" 200 '^TOPT_TRAINING=.* GPU-hours, [0-9.]+ EUR at 4 a GPU-hour$'
+ask POST "/v1/plan?batch=8&seq=64&max_gpus=4&hw=$hw&tokens=1B&price=2&slurm_show=all" "${text[@]}" --data-binary "@$dir/config.json"
+check "the question's own price goes before it" 200 '^TOPT_TRAINING=.* EUR at 2 a GPU-hour$'
+stop TERM
 rm -rf "$dir/state"
 start --threads 2
 for more in "${others[@]}"; do

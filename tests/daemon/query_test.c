@@ -73,6 +73,29 @@ static void test_shares(void)
     }
 }
 
+/* An amount of JSON is a number or text; it decides the answer, and no problem. */
+static void test_amounts(void)
+{
+    static const char *const same[] = {"2000000000000", "2e12", "\"2T\"", "\"2e12\""};
+    char text[64];
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        struct topt_text a = {0}, p = {0};
+        snprintf(text, sizeof text, "{\"tokens\":%s,\"price\":2.5}", same[i]);
+        ok(!json(TOPT_QUERY_PLAN, text) && q.tokens == 2000000000000 && q.price == 2.5,
+           "%s is 2e12", text);
+        written(TOPT_QUERY_ANSWER, &a);
+        written(TOPT_QUERY_PROBLEM, &p);
+        ok(a.s && strstr(a.s, "\"tokens\":2000000000000") && !strstr(p.s, "tokens") &&
+               !strstr(p.s, "price"),
+           "and is of the answer alone: %s", a.s);
+        topt_text_fini(&a);
+        topt_text_fini(&p);
+    }
+    ok(json(TOPT_QUERY_PLAN, "{\"samples\":\"5X\"}") && !strcmp(source, "samples") &&
+           says("not an amount"),
+       "a bad unit: %s", err.text);
+}
+
 static void test_problem(void)
 {
     static const char *const same[] = {
@@ -276,6 +299,7 @@ int main(void)
 {
     test_good();
     test_shares();
+    test_amounts();
     test_problem();
     test_bad();
     test_bad_json();

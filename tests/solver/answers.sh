@@ -211,13 +211,16 @@ shown() {
     sed -n "/^    \$ $1/,/^[^ ]/{/^    \$ /d; /^[^ ]/d; s/^    //; p}" "$root/README.md" | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}'
 }
 cp "$model" llama-3.1-8b.json
-"$topt" plan llama-3.1-8b.json --hw a100-80-dgx --batch 64 --seq 4096 >out 2>err && shown "topt plan llama-3.1-8b.json --hw a100" >shown &&
+"$topt" plan llama-3.1-8b.json --hw a100-80-dgx --batch 64 --seq 4096 >out 2>err && shown "topt plan llama-3.1-8b.json --hw a100-80-dgx --batch" >shown &&
     sed -i 's/p-[0-9a-f]\{32\}/p-/' shown out && diff shown out >differ
 check "README's first answer is the one that is given: $(cat differ)"
 sed -n '/^In `ours.json`:$/,/^    \$ /{/^    [{ ]/p}' "$root/README.md" >ours.json
 "$topt" plan llama-3.1-8b.json --hw ours.json --batch 64 --seq 4096 --gpus 8 >out 2>err && [ "$(wc -l <ours.json)" -le 4 ] &&
     shown "topt plan llama-3.1-8b.json --hw ours.json" >shown && sed -i 's/p-[0-9a-f]\{32\}/p-/' shown out && diff shown out >differ
 check "and that for a cluster of one's own, by the lines that it shows: $(cat err differ)"
+"$topt" plan llama-3.1-8b.json --hw a100-80-dgx,h100-80-dgx,mi300x --batch 1024 --seq 4096 --gpus 64 --tokens 1T --price 1.9,3.2,2.6 >out 2>err &&
+    shown "topt plan llama-3.1-8b.json --hw a100-80-dgx,h100" >shown && diff shown out >differ
+check "and kinds of hardware side by side: $(cat err differ)"
 hint=$("$topt" plan llama-3.1-8b.json --hw a100-80-dgx --batch 64 --seq 4096 --lines plan | sed -n 's/^TOPT_HINT=//p')
 [ -n "$hint" ] && shown "sbatch --topt-mode" | grep -qF "sbatch: topt: $(echo "$hint" | sed 's/--min/--topt-min/')"
 check "and what sbatch says beside it: $hint"
@@ -268,4 +271,41 @@ says='most of the step is communication: the plan fits, and wastes its GPUs'
 "$topt" plan "$model" --hw slow.json --batch 64 --seq 4096 --gpus 16 >out 2>err && grep -q "$says" out &&
     "$topt" plan "$model" --hw a100-80-dgx --batch 64 --seq 4096 --gpus 16 >out 2>err && ! grep -q "$says" out
 check "a plan that mostly waits for the network says so"
+
+# A whole training: steps are samples over the batch, rounded up.
+totals='(.training_hours / (.time_ns / 3600e9 * $steps) - 1 | fabs) < 1e-9 and (.training_gpu_hours / (.training_hours * .gpus) - 1 | fabs) < 1e-9 and
+    (.training_cost / (.training_gpu_hours * 2.5) - 1 | fabs) < 1e-9'
+ask --tokens 1T --price 2.5 && holds ".job.training == {tokens: 1000000000000, samples: 244140625.0, price: 2.5} and
+    (3814698 as \$steps | all(., .alternatives[]; $totals))"
+check "days, GPU-hours and cost of 1T tokens, of the answer and of each row"
+"$topt" plan "$model" --hw a100-80-dgx --batch 64 --seq 4096 --tokens 1T --price 2.5 >text 2>err && grep -q ' MFU     days  GPU-hours        cost ' text &&
+    grep -qE '^training  1T tokens: [0-9,]+ days, [0-9,]+ GPU-hours, cost [0-9,]+ at 2.5 a GPU-hour$' text
+check "and in words: $(grep ^training text)"
+"$topt" plan paper:vgg16 --hw a100-80-dgx --batch 256 --gpus 8 --samples 100M >text 2>err && grep -qE '^training  100M images: [0-9.]+ hours, [0-9.]+ GPU-hours$' text
+check "of images, in hours: $(grep ^training text)"
+"$topt" frontier "$model" --hw a100-80-dgx --batch 64 --seq 4096 --gpus 8 --tokens 1T --price 2.5 --json >out 2>err &&
+    holds "3814698 as \$steps | .gpus as \$n | all(.points[]; .gpus = \$n | $totals)"
+check "a frontier's points have them"
+"$topt" plan "$model" --hw a100-80-dgx --batch 64 --seq 4096 --tokens 1T --price 2.5 --mode profiling --json >out 2>err &&
+    holds "3814698 as \$steps | [.points[] | select(.feasible)] | length > 3 and all(.[]; $totals)"
+check "and a curve's"
+
+"$topt" plan "$model" --hw a100-80-dgx --batch 64,1024 --seq 4096 --gpus 8 --tokens 1T >text 2>err && grep -qE '^64  +8 \(1 node\) ' text && grep -qE '^1,024  +8 \(1 node\) ' text
+check "rows of batches say which they are of: $(grep -c '(1 node)' text)"
+
+# Several kinds of hardware.
+"$topt" plan "$model" --hw a100-80-dgx,h100-80-dgx --batch 64 --seq 4096 --tokens 1T --price 1.9,3.2 --json >out 2>err && holds '
+    ([.hardware[].hw] | unique) == ["a100-80-dgx", "h100-80-dgx"] and (.hardware | map(.training_cost) | min) == .cheapest.training_cost and
+    (.hardware | map(.training_hours) | min) == .soonest.training_hours and
+    all(.hardware[]; (.training_cost / .training_gpu_hours - ({"a100-80-dgx": 1.9, "h100-80-dgx": 3.2}[.hw]) | fabs) < 1e-9)'
+check "several --hw side by side, each with its price: $(jq -c '[.cheapest, .soonest] | map([.hw, .gpus])' out)"
+jq -c '[.hardware[] | select(.hw == "h100-80-dgx") | [.gpus, .time_ns, .strategy]]' out >several
+ask --hw h100-80-dgx && jq -c '[.alternatives[] | [.gpus, .time_ns, .strategy]]' out | diff - several >differ
+check "with the rows that each has by itself: $(cat differ)"
+"$topt" plan "$model" --hw a100-80-dgx,h100-80-dgx --batch 64 --seq 4096 --gpus 8 >text 2>err && [ "$(grep -c '^[ah]100-80-dgx  *8 (1 node)' text)" = 2 ] &&
+    grep -q '^best      fewest GPU-hours and soonest: h100-80-dgx on 8 GPUs (' text
+check "one row each with --gpus, and one line of the best: $(grep ^best text)"
+"$topt" plan "$model" --hw v100-dgx1-2x8,a100-80-dgx --batch 64 --seq 4096 --gpus 16 --json >out 2>err
+holds '[.hardware[] | [.hw, .feasible]] == [["v100-dgx1-2x8", false], ["a100-80-dgx", true]] and (.hardware[0].why | length) > 0 and .soonest.hw == "a100-80-dgx"'
+check "a kind that does not hold the job is a row with its reason"
 finish

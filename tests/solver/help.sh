@@ -26,6 +26,10 @@ fi
 cp "$root/deploy/quickstart/llama-3.1-8b.json" config.json
 "$topt" plan config.json --hw a100-80-dgx --batch 64 --seq 4096 -o plan.json >/dev/null 2>err
 check "a plan for the examples"
+for n in 1 2; do
+    "$topt" plan config.json --hw a100-80-dgx --batch 64 --seq 4096 --gpus $((8 * n)) --json 2>err |
+        jq '{format: "topt-measured/1", plan: .plan, step_seconds: (.time_ns * 1.2e-9)}' >measured-$n.json
+done
 
 # The same for commands that train: a small model of a few words, in a folder of its own.
 if "$topt" run --help >/dev/null 2>&1; then
@@ -96,7 +100,7 @@ given() # OPTION: the value whose effect its default words are
         --software) echo 2026 ;;
         --loss-kernel) echo written ;;
         --eager) echo operators ;;
-        --gpus | --hw | --loss | --capacity | --micro-batches | --sequence-parallel | --pin | --max-work | --gradient-f32 | --tensor-parallel | --sequence-splits) echo - ;;
+        --gpus | --tokens | --samples | --price | --hw | --loss | --capacity | --micro-batches | --sequence-parallel | --pin | --max-work | --gradient-f32 | --tensor-parallel | --sequence-splits) echo - ;;
     esac
 }
 answer() # OPTIONS...

@@ -39,6 +39,15 @@ no "--count: 0 is too small" sample "$model" --hw lab-cpu --gpus 2 --count 0
 no "--threads: 0 is too small" solve costs.json --threads 0
 no "--threads: 0 is too small" explain plan.json --threads 0
 
+# A whole training.
+plan "--tokens: '5X' is not an amount" --tokens 5X
+plan "--price gives the cost of a whole training; say how long it is, with --tokens 1T" --price 2
+plan "give one of them" --tokens 1B --samples 1M
+no "this model's samples are no sequences of tokens; give --samples" plan paper:vgg16 --hw a100-80-dgx --tokens 1B
+no "--price lists 3 prices and --hw 2 profiles" plan "$model" --hw a100-80-dgx,h100-80-dgx --samples 1B --price 1,2,3
+no "--hw takes one profile here; topt plan takes several" frontier "$model" --hw a100-80-dgx,h100-80-dgx --gpus 8
+no "several --hw take one --batch" plan "$model" --hw a100-80-dgx,h100-80-dgx --batch 8,16
+
 # Lists.
 for list in "1,2,2" "1, ,2" "1,,2" "1," "0,1" "2x"; do
     no "--gpus: " plan "$model" --hw lab-cpu --mode profiling --gpus "$list"

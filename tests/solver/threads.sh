@@ -81,6 +81,9 @@ ask two import gpt-small.json -o native.json && ask two inspect native.json
 check "topt import and inspect"
 ask two study parallax
 check "topt study"
+echo '{"format": "topt-measured/1", "model": "gpt-small.json", "gpus": 1, "batch": 8, "uniform": {"micro_batch": 8}, "step_seconds": 1}' >measured.json
+ask two calibrate a100-80-dgx measured.json
+check "topt calibrate"
 for name in $(grep -oE '(`|\$ |^    |--> )topt [a-z]+' "$root/README.md" | sed 's/.* //' | sort -u); do
     case $name in
         run | profile | client | report | rightsize | sbatch) continue ;; # they search nothing by themselves

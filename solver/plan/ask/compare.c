@@ -567,6 +567,7 @@ int topt_plan_compare(const struct topt_request *r,
     free(reading);
     if (*ret) {
         put_question(*ret, r, factors);
+        topt_totals_put(*ret, &r->totals);
         json_object_update(*ret, stopped);
     }
     json_decref(stopped);

@@ -260,6 +260,7 @@ int topt_answer_curve(const struct topt_request *r, struct topt_memo *memo, json
         return -1;
     }
     put_efficiency(curve);
+    topt_totals_put(curve, &r->totals);
     *ret = curve;
     return 0;
 }

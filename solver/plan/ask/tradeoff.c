@@ -369,6 +369,7 @@ static int put_frontier(struct topt_planning *micros, struct merged *m, json_t *
     if (m->stopped)
         topt_answer_put_stopped(doc, micros);
     int rc = put_all(micros, m, json_object_get(doc, "points"), err);
+    topt_totals_put(doc, &r->totals);
     if (rc)
         json_decref(doc);
     else

@@ -16,6 +16,10 @@
 
 static int add_variant(struct topt_grid_search *s, const struct topt_degrees *v)
 {
+    const struct topt_ran *ran = s->request->ran;
+    if (ran && (v->data != ran->data || v->tensor != ran->tensor ||
+                v->level != ran->level || v->recompute != ran->recompute))
+        return 0;
     if (TOPT_RESIZE(s->degrees, s->ndegrees + 1))
         return -1;
     s->degrees[s->ndegrees++] = *v;

@@ -7,6 +7,7 @@
 #include "topt_drawing.h"
 #include "topt_json.h"
 #include "topt_text.h"
+#include "topt_totals.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -243,7 +244,7 @@ char *topt_compare_read(json_t *rows, int64_t limit)
 
 /* ---- the table --------------------------------------------------------------------- */
 
-static void show_row(struct topt_text *t, const json_t *row)
+static void show_row(struct topt_text *t, const json_t *row, const json_t *doc)
 {
     char a[32], b[32], c[32], d[32], e[32] = "-", f[32], ratio_text[16] = "-";
     const json_t *x = json_object_get(row, "ratio");
@@ -258,7 +259,7 @@ static void show_row(struct topt_text *t, const json_t *row)
         snprintf(ratio_text, sizeof ratio_text, "%.2f", json_real_value(x));
     if (json_object_get(row, "least_bytes"))
         show_bytes(row, "least_bytes", e);
-    topt_text_add(t, "%-24s %-4s %10s%s %10s %10s %6s %11s %11s %9s\n",
+    topt_text_add(t, "%-24s %-4s %10s%s %10s %10s %6s %11s %11s %9s",
                   topt_json_words_at(row, "algorithm"),
                   fits(row)        ? "yes"
                   : undecided(row) ? "?"
@@ -266,6 +267,9 @@ static void show_row(struct topt_text *t, const json_t *row)
                   show_ns(row, "time_ns", a), is_true(row, "overlaps") ? "*" : " ",
                   show_ns(row, "compute_ns", b), show_ns(row, "network_ns", c),
                   ratio_text, show_bytes(row, "memory_bytes", d), e, f);
+    topt_totals_cells(t, row, json_object_get(doc, "systems"),
+                      json_object_get(doc, "training"));
+    topt_text_add(t, "\n");
 }
 
 static void show_overlap(struct topt_text *t, const json_t *rows)
@@ -340,10 +344,12 @@ char *topt_compare_text(const json_t *doc)
                   (long long)topt_json_whole_at(doc, "gpus"),
                   topt_json_whole_at(doc, "gpus") > 1 ? "s" : "",
                   topt_json_words_at(doc, "hw"), show_bytes(doc, "memory_limit", limit));
-    topt_text_add(&t, "%-24s %-4s %10s  %10s %10s %6s %11s %11s %9s\n", "system", "fits",
+    topt_text_add(&t, "%-24s %-4s %10s  %10s %10s %6s %11s %11s %9s", "system", "fits",
                   "step", "compute", "comm.", "vs. ft", "memory", "min. mem.", "search");
+    topt_totals_heads(&t, rows, json_object_get(doc, "training"));
+    topt_text_add(&t, "\n");
     for (size_t i = 0; i < json_array_size(rows); i++)
-        show_row(&t, json_array_get(rows, i));
+        show_row(&t, json_array_get(rows, i), doc);
     topt_text_add(&t, "\n");
     if (!is_true(doc, "feasible"))
         topt_text_add(&t, "%s\n", topt_json_words_at(doc, "reading"));

@@ -88,7 +88,7 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
                       const char **ret_field, struct topt_error *err)
 {
     const char *field;
-    if (read_words(w, r, &field, err)) {
+    if (read_words(w, r, &field, err) || topt_totals_read(w, &r->totals, &field, err)) {
         if (ret_field)
             *ret_field = field;
         return -1;
@@ -215,7 +215,7 @@ static void take_row(struct topt_request *r)
     s->vocab_multiple = f->vocab_multiple;
     s->pool_numbers = f->pool_numbers;
     s->bucket_numbers = f->bucket_numbers;
-    s->allocator_permille = f->allocator_permille;
+    s->allocator_permille = topt_hw_allocator_permille(r->hw, f->allocator_permille);
     s->host_ns = f->host_ns;
     if (!f->uniform_only)
         return;
@@ -243,7 +243,7 @@ static int check_memory(const struct topt_request *r, struct topt_error *err)
 int topt_request_complete(struct topt_request *r, struct topt_error *err)
 {
     if (choose_framework(r, err) || choose_precision(r, err) || check_memory(r, err) ||
-        check_loss(r, err))
+        check_loss(r, err) || topt_totals_check(&r->totals, r->model->seq, err))
         return -1;
     take_row(r);
     return 0;
@@ -317,6 +317,7 @@ json_t *topt_request_job(const struct topt_request *r)
                   "precision", topt_precision_of(&r->settings)->name, "optimizer",
                   topt_optimizer_name(r->settings.optimizer));
     json_object_set_new(job, "samples", json_string(stats.images ? "images" : "samples"));
+    topt_totals_put(job, &r->totals);
     /* MFU is defined for a step that trains all parameters. */
     if (stats.trained == stats.parameters)
         json_object_update_new(job, json_pack("{s:I, s:f}", "model_flops_per_sample",

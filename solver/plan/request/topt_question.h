@@ -15,6 +15,7 @@
 #include "topt_lower.h"
 #include "topt_model.h"
 #include "topt_progress.h"
+#include "topt_totals.h"
 
 enum topt_mode { TOPT_MINI_TIME, TOPT_MINI_PARALLELISM, TOPT_PROFILING, TOPT_MODE_COUNT };
 /* Which numbers of GPUs are tried where the request names none. */
@@ -63,7 +64,12 @@ struct topt_request {
     int factors;           /* bits of enum topt_factor */
     const char *algorithm; /* NULL: ft */
     const char *pin;       /* splits that are chosen, "NAME=SPLIT;..."; NULL: none */
+    /* Of the uniform space these degrees alone, those of a run that was made; NULL: any. */
+    const struct topt_ran {
+        int64_t data, tensor, level, recompute;
+    } * ran;
     double epsilon;
+    struct topt_totals totals; /* the whole of it, of which answers give the totals */
     int threads;
     int64_t software;      /* the year of the framework's release; 0: today's */
     int64_t micro_batches; /* just so many; 0: searched, or 1 where they are not */
