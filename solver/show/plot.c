@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char TIGHT[] = ", tight";
 enum { LABEL = 12, NOTE = 44, ROWS = 32 /* that a screen holds */ };
 
 /* ---- shared with plot_frontier.c --------------------------------------------------- */
@@ -147,6 +148,24 @@ static void put_bar(struct topt_text *t, double value, double max, int width)
         topt_text_add(t, " ");
 }
 
+static int is_tight(const json_t *point)
+{
+    return !strcmp(topt_json_words_at(point, "verdict"), "tight");
+}
+
+/* The width of the word beside the memory: 0 where no count is tight. */
+static int tight_width(const json_t *curve)
+{
+    size_t i;
+    json_t *p;
+    json_array_foreach(json_object_get(curve, "points"), i, p)
+    {
+        if (is_tight(p))
+            return (int)strlen(TIGHT);
+    }
+    return 0;
+}
+
 static int bar_width(int width)
 {
     int w = width - LABEL - NOTE;
@@ -178,8 +197,10 @@ static void put_count(struct topt_text *t, const json_t *curve, const json_t *p,
     }
     put_bar(t, s, max, bar_width(width));
     topt_text_add(t, s < 1000 ? " %9.4g" : " %9.0f", s);
-    topt_text_add(t, " %4.0f%%  %10s  %s\n", 100 * topt_json_number_at(p, "efficiency"),
+    topt_text_add(t, " %4.0f%%  %10s%-*s  %s\n",
+                  100 * topt_json_number_at(p, "efficiency"),
                   topt_show_bytes(topt_json_whole_at(p, "memory_bytes"), a, sizeof a),
+                  tight_width(curve), is_tight(p) ? TIGHT : "",
                   topt_show_ns(topt_json_whole_at(p, "time_ns"), b, sizeof b));
 }
 
@@ -218,13 +239,17 @@ char *topt_plot_curve(const json_t *curve, int width)
     size_t i, hidden = 0;
     json_t *p;
     double max, each = find_speeds(curve, &max);
+    int tight = tight_width(curve);
+    width -= tight;
     topt_text_add(&t, "%s on %s: ", topt_json_words_at(curve, "model"),
                   topt_json_words_at(curve, "hw"));
     topt_plot_job(&t, curve);
-    topt_text_add(&t, "\n%*s", LABEL - 2, "GPUs");
+    topt_text_add(&t,
+                  "\nquestion  speed and memory of every number of GPUs (profiling)\n%*s",
+                  LABEL - 2, "GPUs");
     if (each > 0)
-        topt_text_add(&t, "  %*s %9s  eff.  %10s  step", bar_width(width), "",
-                      "samples/s", "memory");
+        topt_text_add(&t, "  %*s %9s  eff.  %10s%*s  step", bar_width(width), "",
+                      "samples/s", "memory", tight, "");
     topt_text_add(&t, "\n");
     json_array_foreach(points, i, p)
     {
@@ -241,8 +266,14 @@ char *topt_plot_curve(const json_t *curve, int width)
     put_unshared(&t, curve);
     if (each > 0)
         topt_text_add(&t,
-                      "eff.: scaling efficiency, speed per GPU against the best row.  "
-                      "Knee: %.0f.\n",
+                      "eff.: scaling efficiency, speed per GPU against the best row\n");
+    if (tight)
+        topt_text_add(&t, "tight: the upper end of the memory band, with context and "
+                          "libraries, is above the limit\n");
+    if (json_object_get(curve, "knee"))
+        topt_text_add(&t,
+                      "knee: %.0f GPUs; beyond it each GPU adds less than half of the "
+                      "best speed per GPU\n",
                       topt_json_number_at(curve, "knee"));
     topt_text_of_lacks(&t, curve);
     return topt_plot_done(&t);

@@ -15,6 +15,8 @@
 void topt_text_of_plan(struct topt_text *out, const json_t *answer, const char *path);
 /* The head: model, cluster, framework and the defaults that were taken. */
 void topt_text_of_question(struct topt_text *out, const json_t *answer);
+/* "16 GPUs (2 nodes x 8 GPUs)"; "1 GPU". */
+void topt_text_of_gpus(struct topt_text *out, int64_t gpus, int64_t nodes, int64_t each);
 /* Rows of alternatives, or of answers for several batches ('by_batch'), to a question ('job'). */
 void topt_text_of_rows(struct topt_text *out, const json_t *rows, const json_t *job,
                        int by_batch);
@@ -35,5 +37,8 @@ void topt_text_of_words(struct topt_text *out, const char *heading, const char *
 char *topt_pins_words(const json_t *pins, int64_t time_ns, int64_t memory_bytes);
 /* The printed name of a part of memory. */
 const char *topt_part_words(const char *part);
+/* A sentence about the moment of the peak, from "memory_parts": gradients that are not there yet, a loss that
+ * holds much.  The caller frees it; NULL where there is nothing to say. */
+char *topt_text_of_peak(const json_t *memory_parts);
 
 #endif

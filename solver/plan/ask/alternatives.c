@@ -1,4 +1,5 @@
-/* alternatives.c - one answer beside others: the fewest GPUs, the knee, the fastest.
+/* alternatives.c - one answer beside others: the fewest GPUs, a whole node, the cheapest, the knee, the
+ * fastest.
  *
  * The fastest is the smallest count than which none that was tried is faster; best.h defines
  * the knee and efficiency.  "min_efficiency" of each is the roundest one that would choose it. */
@@ -12,15 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t fastest_of(const json_t *points)
+static double time_of(const json_t *points, size_t i)
 {
-    size_t at = 0;
-    for (size_t i = 1; i < json_array_size(points); i++)
-        if (topt_json_number_at(json_array_get(points, i), "time_ns") <
-            topt_json_number_at(json_array_get(points, at), "time_ns"))
-            at = i;
-    return at;
+    return topt_json_number_at(json_array_get(points, i), "time_ns");
 }
+
+static double gpus_of(const json_t *points, size_t i)
+{
+    return topt_json_number_at(json_array_get(points, i), "gpus");
+}
+
+/* A name of a point, and why it has it. */
+struct named {
+    size_t at;
+    const char *name, *why;
+};
 
 /* Add a row; a number of GPUs that has one already gets another name. */
 static void add_row(json_t *rows, const json_t *point, const char *name, const char *why)
@@ -80,15 +87,26 @@ int topt_alternatives_find(struct topt_planning *m, json_t *fewest, const int64_
     }
     if (!json_array_size(ret->points))
         return 0;
-    size_t knee = (size_t)topt_rate_points(ret->points),
-           fastest = fastest_of(ret->points);
-    const json_t *at = json_array_get(ret->points, 0);
-    add_row(ret->named, at, "fewest", why_fewest);
-    if (knee <= fastest)
-        add_row(
-            ret->named, json_array_get(ret->points, knee), "knee",
-            "beyond it each further GPU adds less than half of the best speed per GPU");
-    add_row(ret->named, json_array_get(ret->points, fastest), "fastest", why_fastest);
+    const json_t *all = ret->points;
+    size_t fastest = 0, cheapest = 0, node = SIZE_MAX, npoints = json_array_size(all);
+    for (size_t i = 0; i < npoints; i++) {
+        fastest = time_of(all, i) < time_of(all, fastest) ? i : fastest;
+        if (gpus_of(all, i) * time_of(all, i) <
+            gpus_of(all, cheapest) * time_of(all, cheapest))
+            cheapest = i;
+        node = gpus_of(all, i) == topt_hw_gpus_per_node(m->request->hw) ? i : node;
+    }
+    const struct named named[] = {
+        {0, "fewest", why_fewest},
+        {node, "one node", "all GPUs of one node"},
+        {cheapest, "cheapest", "fewest GPU-hours"},
+        {(size_t)topt_rate_points(ret->points), "knee",
+         "beyond it each further GPU adds less than half of the best speed per GPU"},
+        {fastest, "fastest", why_fastest}};
+    for (size_t at = 0; at < npoints; at++)
+        for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+            if (named[i].at == at)
+                add_row(ret->named, json_array_get(all, at), named[i].name, named[i].why);
     for (size_t i = 0; i < json_array_size(ret->named); i++)
         put_choice(ret->points, json_array_get(ret->named, i));
     return 0;

@@ -83,6 +83,7 @@ int topt_best_point(struct topt_planning *m, const struct topt_best *b, int64_t 
             p, "space",
             json_string(topt_space_words(b->space, b->alike, space, sizeof space)));
         rc = put_checked(m, b, p, err);
+        topt_put_verdict(p, topt_request_limit(m->request));
     }
     if (rc)
         json_decref(p);
@@ -134,13 +135,14 @@ int topt_rate_points(json_t *points)
 {
     double best = best_speed_a_gpu(points);
     const json_t *k = NULL;
-    int knee = -1;
+    int knee = -1, last = -1;
     size_t i;
     json_t *p;
     json_array_foreach(points, i, p)
     {
         if (speed(p) <= 0)
             continue;
+        last = (int)i;
         double more = topt_json_number_at(p, "gpus") - topt_json_number_at(k, "gpus");
         json_object_set_new(p, "efficiency",
                             json_real(speed(p) / topt_json_number_at(p, "gpus") / best));
@@ -149,7 +151,7 @@ int topt_rate_points(json_t *points)
             k = p;
         }
     }
-    return knee;
+    return knee < last ? knee : -1;
 }
 
 /* ---- whole curves ------------------------------------------------------------------- */

@@ -55,10 +55,11 @@ static int why_not_fewer(struct topt_planning *m, const struct fewest *f, char *
         return 0;
     }
     int64_t bound = topt_count_least_bytes(m, f->fewer);
-    if (bound > topt_request_limit(r)) {
+    if (bound > topt_request_limit(r) && r->space != TOPT_SPACE_UNIFORM) {
         snprintf(why, size,
-                 "fewest GPUs that fit in %s each: %lld would need more than %s", limit,
-                 (long long)f->fewer, topt_show_bytes(bound, need, sizeof need));
+                 "fewest GPUs that fit in %s each: %lld would need more than %s (a lower "
+                 "bound)",
+                 limit, (long long)f->fewer, topt_show_bytes(bound, need, sizeof need));
         return 0;
     }
     struct topt_best b;
@@ -150,7 +151,7 @@ static int fall_back_to_uniform(const struct topt_request *asked, int64_t gpus,
 
 /* Something that the request excluded, knowingly or not, and how to have it. */
 struct relaxation {
-    const char *ask;
+    const char *ask; /* NULL: the number of GPUs */
     int (*excluded)(const struct topt_planning *m);
     void (*allow)(struct topt_request *r); /* NULL: as it is */
     const char *train;                     /* what is trained instead; NULL: the same */
@@ -236,15 +237,17 @@ static int try_relaxed(const struct topt_planning *asked, const struct relaxatio
     struct topt_model *other;
     struct topt_planning m;
     struct fewest f = {.best = {0}};
+    char more[32];
     int rc = relax(asked, x, &r, &memo, &other, err);
     if (rc > 0 && !(rc = topt_planning_init(&m, &r, err))) {
         m.memo = memo;
         rc = first_fit(&m, count, n, &f, err);
+        snprintf(more, sizeof more, "--gpus %lld", (long long)f.gpus);
         if (!rc && f.best.found)
-            json_array_append_new(with,
-                                  json_pack("{s:s, s:I, s:I}", "ask", x->ask, "gpus",
-                                            (json_int_t)f.gpus, "memory_bytes",
-                                            (json_int_t)f.best.solution.memory_bytes));
+            json_array_append_new(
+                with, json_pack("{s:s, s:I, s:I}", "ask", x->ask ? x->ask : more, "gpus",
+                                (json_int_t)f.gpus, "memory_bytes",
+                                (json_int_t)f.best.solution.memory_bytes));
         topt_best_fini(&f.best);
         topt_planning_fini(&m);
     }
@@ -258,8 +261,9 @@ static int put_relaxed(struct topt_planning *m, const int64_t *count, int n,
                        int64_t below, json_t *answer, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
-    json_t *with = json_array();
+    json_t *with = json_incref(json_object_get(answer, "with"));
     int rc = 0;
+    with = with ? with : json_array();
     while (n > 0 && count[n - 1] >= below)
         n--;
     for (int i = 0; i < RELAXATIONS && !rc && r->space == TOPT_SPACE_UNIFORM; i++)
@@ -395,6 +399,29 @@ static int widen_until_it_fits(struct topt_planning *m, const struct counts *c,
             return -1;
     }
     return 0;
+}
+
+int topt_answer_put_ways(struct topt_planning *m, int64_t gpus, json_t *answer,
+                         struct topt_error *err)
+{
+    static const struct relaxation more_gpus = {.ask = NULL};
+    struct topt_request r = *m->request;
+    struct counts c;
+    int first = 0;
+    if (!r.ngpu_list || r.space != TOPT_SPACE_UNIFORM || r.pin || topt_request_brief(&r))
+        return 0;
+    r.ngpu_list = 0;
+    if (topt_request_counts(&r, &c.at, &c.n, err))
+        return -1;
+    while (first < c.n && c.at[first] <= gpus)
+        first++;
+    json_t *with = json_array();
+    int rc = try_relaxed(m, &more_gpus, c.at + first, c.n - first, with, err);
+    if (json_array_size(with))
+        json_object_set(answer, "with", with);
+    json_decref(with);
+    free(c.at);
+    return rc ? -1 : put_relaxed(m, &gpus, 1, INT64_MAX, answer, err);
 }
 
 int topt_answer_fewest(struct topt_planning *m, json_t **ret, struct topt_error *err)

@@ -121,6 +121,7 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
                           (json_int_t)c->sum.network_ns);
     json_object_set_new(p, "memory_parts", topt_memory_parts(f->k->hw, c));
     json_object_set_new(p, "band", topt_prediction_band(f->k->hw, c, f->peak_bytes));
+    topt_put_verdict(p, f->memory_limit);
     put_simulated(f, p);
     return p;
 }

@@ -9,6 +9,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "topt_json.h"
+
 json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_cost *c)
 {
     int64_t low, high;
@@ -18,7 +20,8 @@ json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_c
                             json_integer(c->sum.class_bytes[i]));
     json_object_set_new(parts, topt_class_name(TOPT_CLASS_RECOMPUTED),
                         json_integer(c->recomputed_bytes));
-    json_object_set_new(parts, "transient", json_integer(c->transient_cap));
+    json_object_set_new(parts, c->at_loss ? "loss" : "transient",
+                        json_integer(c->transient_cap));
     json_object_set_new(parts, "waiting", json_integer(c->crossing * c->crossing_cap));
     topt_hw_runtime_bytes(hw, &low, &high);
     json_object_set_new(parts, "reserve", json_integer(high));
@@ -52,4 +55,15 @@ json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_strateg
     return json_pack("{s:{s:I, s:I}, s:o}", "memory", "low_bytes",
                      (json_int_t)(least + low), "high_bytes",
                      (json_int_t)(c->memory_bytes + high), "time", time_band(hw, c));
+}
+
+void topt_put_verdict(json_t *answer, int64_t limit)
+{
+    const json_t *memory = json_object_get(json_object_get(answer, "band"), "memory");
+    int64_t high = topt_json_whole_at(memory, "high_bytes");
+    int over = topt_json_whole_at(answer, "memory_bytes") > limit;
+    json_object_set_new(answer, "verdict",
+                        json_string(over           ? "does not fit"
+                                    : high > limit ? "tight"
+                                                   : "fits"));
 }

@@ -144,7 +144,7 @@ static char *uniform_words(const struct topt_framework *f, const struct topt_deg
         topt_text_add(&t, "one GPU");
     if (v->recompute)
         topt_text_add(&t, ", checkpointing");
-    topt_text_add(&t, ", micro-batch %lld", (long long)micro_batch);
+    topt_text_add(&t, ", micro-batch size %lld", (long long)micro_batch);
     if (v->micro_batches > 1)
         topt_text_add(&t, ", %lld accumulation steps", (long long)v->micro_batches);
     return t.s;

@@ -36,7 +36,8 @@ int topt_plan_load(const char *path, struct topt_plan_doc **ret,
 void topt_plan_doc_destroy(struct topt_plan_doc *p);
 
 /* Memory of the largest device by component: what adds up to memory_bytes, and the
- * reserve beside it.  A new reference. */
+ * reserve beside it.  Temporary buffers are "loss" where they are of the loss, else "transient".
+ * A new reference. */
 json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_cost *c);
 /* Between what and what memory of the device and time will be, and what the time rests
  * on:
@@ -44,6 +45,9 @@ json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_c
  * {"memory":{"low_bytes","high_bytes"},"time":{"low_ns","high_ns","rests_on_ns":{...}}}. */
 json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_strategy_cost *c,
                              int64_t peak_bytes);
+/* Put "verdict" into an answer or a point with "memory_bytes" and "band": how its memory stands to 'limit'.
+ * "fits"; "tight", where the band's upper end is above the limit; "does not fit". */
+void topt_put_verdict(json_t *answer, int64_t limit);
 
 /* The plan's strategy in a line ("data 2 x tensor 2"); freed by the caller. */
 char *topt_plan_strategy_words(const struct topt_plan_doc *p);
