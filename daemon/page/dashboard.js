@@ -312,7 +312,7 @@ function speed(a) {
     ["a step", `${time(a.time_ns)}${margin(a) === null ? "" : ` ± ${margin(a)} %`}`],
     [tokens > 1 ? "tokens/s" : "samples/s", count(per)],
     [perHours(tokens > 1), count(hours(a.job, a.gpus, a.time_ns, tokens > 1))],
-    ["memory per GPU", `${held(a)} of ${bytes(a.memory_limit)}`],
+    ["memory per GPU at the peak", `${bytes(a.memory_bytes)} of ${bytes(a.memory_limit)}${a.verdict ? ": " + a.verdict : ""}`],
     ...(a.band && a.band.memory ? [["with context and libraries", range(a.band.memory)]] : [])
   ];
 }
@@ -343,7 +343,7 @@ function refuse(body) {
   const near = body.nearest;
   $("said").replaceChildren(...job(body), el("p", { class: "big bad" }, body.batches ? "The batch can't be shared" : body.feasible === null ? "Nothing was found that fits" : "It does not fit"),
     el("p", { id: "why" }, sentence(body.why || "")),
-    ...(near ? [el("p", { id: "nearest" }, `Nearest to fitting: ${many(near.gpus, "GPU")} (${many(near.nodes || 1, "node")}), which would need ${bytes(near.memory_bytes)} each.`)] : []),
+    ...(near && body.verdict !== "does not fit" ? [el("p", { id: "nearest" }, `Nearest to fitting: ${many(near.gpus, "GPU")} (${many(near.nodes || 1, "node")}), which would need ${bytes(near.memory_bytes)} each.`)] : []),
     ...(withWords(body) ? [el("p", {}, withWords(body))] : []),
     ...(body.correction ? [measured(body.correction)] : []),
     ...(body.job && body.job.not_searched ? [el("p", { class: "soft" }, `Not tried: ${body.job.not_searched}.`)] : []));
@@ -585,8 +585,9 @@ function pointTable(points, speedOf, unit) {
 /* ---- one count: memory by component, and its frontier -------------------------------------- */
 
 const COLORS = ["#2459c9", "#6f9bf0", "#0b7a75", "#45b3a8", "#b3661f", "#e0a458", "#7a4ba8", "#b89bd6", "#a23b63", "#d98aa6", "#5b6577", "#9aa4b5"];
-const PARTS = { optimizer: "optimizer and master copy", data: "samples", buffers: "gathered parameters, reductions", activations: "activations kept for backward",
-  recomputed: "activations recomputed in backward", transient: "temporaries of an operator", loss: "logits and their gradient (loss)", waiting: "tensors kept for later operators", reserve: "context and libraries" };
+const PARTS = { optimizer: "optimizer state + master weights", data: "samples", buffers: "communication buffers", activations: "activations saved for backward",
+  recomputed: "recomputed activations", transient: "temporary buffers of an operator", loss: "logits and their gradient (loss)", waiting: "activations between operators",
+  reserve: "context and libraries" };
 function memory(a, W) {
   const all = Object.entries(a.memory_parts || {}).filter(([, v]) => v > 0), parts = all.filter(([k]) => k !== "reserve").sort((x, y) => y[1] - x[1]);
   const beside = (a.memory_parts || {}).reserve, limit = a.memory_limit, sum = parts.reduce((t, [, v]) => t + v, 0), used = Math.max(a.memory_bytes, sum);
@@ -659,7 +660,7 @@ async function pick(p) {
 async function detail(p, question, turn, box) {
   try {
     const a = await plan({ ...question, mode: "mini-time", gpus: p.gpus }, turn);
-    box.replaceChildren(el("p", {}, sentence(a.strategy)), el("p", {}, `${held(a)} per GPU at the peak, of ${bytes(a.memory_limit)} that plans may use:`),
+    box.replaceChildren(el("p", {}, sentence(a.strategy)), el("p", {}, `${bytes(a.memory_bytes)} per GPU at the peak, of ${bytes(a.memory_limit)} that plans may use${a.verdict ? ` (${a.verdict})` : ""}:`),
       ...memory(a, room(box)), el("p", {}, `${time(a.time_ns)} a step: ${time(a.compute_ns)} compute, ${time(a.network_ns)} exposed communication.`),
       copyable("plan", a.plan_id), downloads(a.plan_id));
   } catch (error) {
