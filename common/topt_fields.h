@@ -59,7 +59,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
 #define TOPT_FIELDS_ASKED(X)                                                                                           \
     X(MODE, mode, WORD, 0, 31, TOPT_IN_PLAN, ANSWER, SBATCH, "mode", "MODE",                                         \
       "chosen by --gpus: none mini-parallelism, one mini-time, several profiling", "mini-parallelism,mini-time,profiling",   \
-      "mini-parallelism: the fewest GPUs that fit; mini-time: the fastest plan on a given number of GPUs (--gpus N); profiling: speed and "       \
+      "mini-parallelism: the fewest GPUs that fit; mini-time: the fastest plan on a given number of GPUs; profiling: speed and "       \
       "memory of every number of GPUs")                                                                              \
     X(GPUS, gpus, COUNTS, 1, 1 << 14, TOPT_IN_PLAN | TOPT_IN_FRONTIER, ANSWER, SBATCH, "gpus", "N",                  \
       "found by the mode", NULL, "number of GPUs; a list for profiling")                                   \

@@ -35,7 +35,7 @@ struct args {
         {"part", TOPT_OPT_STRING, offsetof(struct args, import.part), "PART",            \
          "part of a multimodal config: text"},                                           \
         {"capacity", TOPT_OPT_POSITIVE, offsetof(struct args, import.capacity), "X",     \
-         "expert capacity factor (default: no token is dropped)"},                       \
+         "capacity factor of mixtures of experts (default: no token is dropped)"},       \
     {                                                                                    \
         "train", TOPT_OPT_STRING, offsetof(struct args, import.train), "WHAT",           \
             "all (default), names, or lora[:RANK[:NAMES]]; +4bit or +8bit"               \

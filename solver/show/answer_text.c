@@ -221,6 +221,9 @@ void topt_text_of_rows(struct topt_text *out, const json_t *rows, const json_t *
                   by_batch ? "batch" : "", w.gpus, "GPUs", "step", rate, "per GPU", "MFU",
                   tokens ? "GPU-h/1B" : "GPU-h/1M", "memory", w.tight, "");
     json_array_foreach(rows, i, row) show_row(out, row, by_batch, w);
+    topt_text_add(
+        out, "%*s(step and memory are predictions; --json has the band of each row)\n",
+        NOTES, "");
     if (any_named(rows, "knee"))
         topt_text_add(out,
                       "%*s(knee: beyond it each GPU adds less than half of the best "

@@ -13,16 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double time_of(const json_t *points, size_t i)
-{
-    return topt_json_number_at(json_array_get(points, i), "time_ns");
-}
-
-static double gpus_of(const json_t *points, size_t i)
-{
-    return topt_json_number_at(json_array_get(points, i), "gpus");
-}
-
 /* A name of a point, and why it has it. */
 struct named {
     size_t at;
@@ -87,14 +77,18 @@ int topt_alternatives_find(struct topt_planning *m, json_t *fewest, const int64_
     }
     if (!json_array_size(ret->points))
         return 0;
-    const json_t *all = ret->points;
-    size_t fastest = 0, cheapest = 0, node = SIZE_MAX, npoints = json_array_size(all);
-    for (size_t i = 0; i < npoints; i++) {
-        fastest = time_of(all, i) < time_of(all, fastest) ? i : fastest;
-        if (gpus_of(all, i) * time_of(all, i) <
-            gpus_of(all, cheapest) * time_of(all, cheapest))
-            cheapest = i;
-        node = gpus_of(all, i) == topt_hw_gpus_per_node(m->request->hw) ? i : node;
+    size_t i, fastest = 0, cheapest = 0, node = SIZE_MAX;
+    double soonest = INFINITY, least = INFINITY;
+    json_t *p;
+    json_array_foreach(ret->points, i, p)
+    {
+        double ns = topt_json_number_at(p, "time_ns"),
+               gpus = topt_json_number_at(p, "gpus");
+        fastest = ns < soonest ? i : fastest;
+        soonest = fmin(soonest, ns);
+        cheapest = gpus * ns < least ? i : cheapest;
+        least = fmin(least, gpus * ns);
+        node = gpus == topt_hw_gpus_per_node(m->request->hw) ? i : node;
     }
     const struct named named[] = {
         {0, "fewest", why_fewest},
@@ -103,12 +97,13 @@ int topt_alternatives_find(struct topt_planning *m, json_t *fewest, const int64_
         {(size_t)topt_rate_points(ret->points), "knee",
          "beyond it each further GPU adds less than half of the best speed per GPU"},
         {fastest, "fastest", why_fastest}};
-    for (size_t at = 0; at < npoints; at++)
-        for (size_t i = 0; i < sizeof named / sizeof *named; i++)
-            if (named[i].at == at)
-                add_row(ret->named, json_array_get(all, at), named[i].name, named[i].why);
-    for (size_t i = 0; i < json_array_size(ret->named); i++)
-        put_choice(ret->points, json_array_get(ret->named, i));
+    json_array_foreach(ret->points, i, p)
+    {
+        for (size_t k = 0; k < sizeof named / sizeof *named; k++)
+            if (named[k].at == i)
+                add_row(ret->named, p, named[k].name, named[k].why);
+    }
+    json_array_foreach(ret->named, i, p) put_choice(ret->points, p);
     return 0;
 }
 

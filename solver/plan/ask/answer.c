@@ -323,8 +323,6 @@ static int too_heavy(const struct topt_request *r, const struct topt_best *b,
     double over = 100.0 * ((double)floor / (double)limit - 1);
     topt_show_bytes(limit, have, sizeof have);
     topt_show_bytes(open ? b->solution.memory_bytes : floor, need, sizeof need);
-    if (!open && !strcmp(have, need))
-        snprintf(need, sizeof need, "%lld bytes more", (long long)(floor - limit));
     snprintf(
         why, sizeof why,
         b->certificate.decided
@@ -334,7 +332,8 @@ static int too_heavy(const struct topt_request *r, const struct topt_best *b,
         : doubt ? "no plan was found that fits in %s per GPU: %lld GPU%s at least %s; "
                   "fewer GPUs were not settled"
                 : "nothing fits in %s per GPU: %lld GPU%s at least %s, %.*f %% more",
-        have, (long long)gpus, gpus == 1 ? " needs" : "s need", need, over < 10, over);
+        have, (long long)gpus, gpus == 1 ? " needs" : "s need", need,
+        over < 0.1 ? 4 : over < 10, over);
     if (no_plan(r, open || doubt ? TOPT_FITS_UNKNOWN : TOPT_FITS_NOT, why, ret, err))
         return -1;
     json_object_set_new(*ret, "nearest", nearest_json(b));

@@ -207,9 +207,7 @@ static json_t *around_json(const struct topt_plan_doc *p, const json_t *doc,
         json_array_append_new(
             list, json_pack("{s:I, s:O, s:I, s:I, s:I}", "gpus", (json_int_t)count[i],
                             "feasible", fits, "memory_limit",
-                            (json_int_t)(r.memory_limit ? r.memory_limit
-                                                        : topt_hw_memory_bytes(p->hw)),
-                            "memory_bytes",
+                            (json_int_t)topt_request_limit(&r), "memory_bytes",
                             (json_int_t)topt_json_whole_at(what, "memory_bytes"),
                             "time_ns", (json_int_t)topt_json_whole_at(what, "time_ns")));
         json_decref(answer);
@@ -321,8 +319,7 @@ static json_t *said(const json_t *doc)
         "mesh", "mode", "algorithm", "memory_limit", "settings", "pins"};
     json_t *ret = json_object();
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (json_object_get(doc, keys[i]))
-            json_object_set(ret, keys[i], json_object_get(doc, keys[i]));
+        json_object_set(ret, keys[i], json_object_get(doc, keys[i]));
     return ret;
 }
 

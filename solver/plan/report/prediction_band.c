@@ -60,10 +60,9 @@ json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_strateg
 void topt_put_verdict(json_t *answer, int64_t limit)
 {
     const json_t *memory = json_object_get(json_object_get(answer, "band"), "memory");
-    int64_t high = topt_json_whole_at(memory, "high_bytes");
-    int over = topt_json_whole_at(answer, "memory_bytes") > limit;
-    json_object_set_new(answer, "verdict",
-                        json_string(over           ? "does not fit"
-                                    : high > limit ? "tight"
-                                                   : "fits"));
+    const char *words = topt_json_whole_at(answer, "memory_bytes") > limit
+                            ? "does not fit"
+                        : topt_json_whole_at(memory, "high_bytes") > limit ? "tight"
+                                                                           : "fits";
+    json_object_set_new(answer, "verdict", json_string(words));
 }
