@@ -518,6 +518,10 @@ static void show_infeasible(struct topt_text *out, const json_t *a)
                           : "nearest   %lld GPUs, needing %s each\n",
                       (long long)topt_json_whole_at(near, "gpus"), x);
     show_with(out, a);
+    if (near && !json_array_size(json_object_get(a, "with")))
+        topt_text_of_words(out, "next",
+                           "a shorter --seq, fewer trained parameters (--train), GPUs "
+                           "with more memory (topt hw list), or another --framework");
     show_left_out(out, a);
     topt_text_of_lacks(out, a);
 }

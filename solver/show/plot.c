@@ -402,6 +402,8 @@ static int add_knee(struct topt_chart *c, const json_t *curve)
 {
     const struct topt_series *speeds = &c->series[1];
     int knee = 0;
+    if (!json_object_get(curve, "knee"))
+        return 0;
     while (knee < speeds->n && speeds->x[knee] < topt_json_number_at(curve, "knee"))
         knee++;
     if (knee == speeds->n)
@@ -491,6 +493,9 @@ char *topt_svg_curve(const json_t *curve)
     snprintf(limit, sizeof limit, "limit %s",
              topt_show_bytes(topt_json_whole_at(curve, "memory_limit"), a, sizeof a));
     describe(&texts, curve);
+    if (json_object_get(curve, "knee"))
+        topt_text_add(&texts.footnote, "Knee: beyond it each GPU adds less than half of "
+                                       "the best speed per GPU.");
     int rc = n > 0 && (speed_chart(curve, &c[0]) || memory_chart(curve, limit, &c[1]));
     if (rc)
         texts.title.oom = 1;

@@ -208,6 +208,10 @@ static void list_points(struct topt_text *t, const json_t *frontier, int knee)
                                     : "");
     if (n > SHOWN)
         topt_text_add(t, "%*s  a selection of the points; --json lists all\n", LABEL, "");
+    if (knee >= 0 && knee != fastest && fits(frontier, point_at(frontier, knee)))
+        topt_text_add(t,
+                      "%*s  knee: with less memory, time rises faster than beyond it\n",
+                      LABEL, "");
 }
 
 static const char *limit_words(const json_t *frontier, char *buf, size_t size)

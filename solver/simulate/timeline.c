@@ -214,7 +214,7 @@ static void put_head(struct drawing *d, const char *title)
     if (s->program->settings.micro_batches > s->micros)
         snprintf(c, sizeof c, "; the first %d of %lld micro-batches are drawn", s->micros,
                  (long long)s->program->settings.micro_batches);
-    snprintf(words, sizeof words, "%s per step, of which nothing computes in %s%s",
+    snprintf(words, sizeof words, "%s per step; in %s of it nothing computes%s",
              topt_show_ns(s->time_ns, a, sizeof a), topt_show_ns(s->idle_ns, b, sizeof b),
              c);
     topt_svg_head(&d->v, title, words);

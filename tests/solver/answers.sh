@@ -183,6 +183,9 @@ check "memory within the limit whose band is not is tight, and the end of the ra
 "$topt" plan "$model" --hw a100-80-dgx --batch 64 --seq 4096 >text 2>err && grep -q '^cheapest .* GiB, tight ' text &&
     grep -q '^memory .* at the peak, of 76.00 GiB usable: fits$' text && grep -q 'logits and their gradient (loss)' text
 check "in words"
+"$topt" plan "$model" --hw a100-80-dgx --batch 64 --seq 4096 --mode profiling --svg end.svg >text 2>err &&
+    ! grep -qi knee end.svg text && grep -q 'Knee: beyond it' curve.svg
+check "nor is it drawn or told, and where there is one the picture says what it is"
 "$topt" plan "$model" --hw a100-80-dgx --batch 2 --seq 512 --gpus 2 >text 2>err && ! grep -q 'at the loss' text
 check "a loss that is small is not remarked on"
 
