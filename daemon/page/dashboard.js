@@ -301,7 +301,7 @@ const hours = (job, gpus, ns, tokens) => gpus * ns / 3600e9 / (job ? job.batch :
 /* The memory of a GPU, and whether that is tight. */
 const held = p => bytes(p.memory_bytes) + (p.verdict === "tight" ? ", tight" : "");
 const range = m => bytes(m.low_bytes) === bytes(m.high_bytes) ? bytes(m.high_bytes) : `${bytes(m.low_bytes)} to ${bytes(m.high_bytes)}`;
-const TIGHT = "Tight: the upper end of the memory's range, with context and libraries, is above the limit. A smaller memory limit asks for a plan with more room.";
+const TIGHT = "Tight: with context and libraries a run may take more than the limit. A smaller memory limit asks for a plan with more room.";
 const someTight = list => (list || []).some(p => p.verdict === "tight");
 const notes = list => [
   ...(someTight(list) ? [el("p", { class: "soft" }, TIGHT)] : []),
@@ -608,7 +608,7 @@ function memory(a, W) {
   const loss = (a.memory_parts || {}).loss || 0, none = a.memory_parts && a.memory_parts.gradients === 0;
   const peak = [none ? "Gradients are not in it: backward makes them after the peak." : "",
     20 * loss > used ? "The peak is at the loss: a fused or chunked loss, which never holds all logits, needs less." : ""].filter(Boolean).join(" ");
-  return [svg, el("ul", { class: "parts" }, ...rows), ...(peak ? [el("p", { class: "soft" }, peak)] : []), ...(beside ? [el("p", { class: "soft" }, `Beside it, outside of the limit: ${bytes(beside)} for ${PARTS.reserve}.`)] : [])];
+  return [svg, el("ul", { class: "parts" }, ...rows), ...(peak ? [el("p", { class: "soft" }, peak)] : []), ...(beside ? [el("p", { class: "soft" }, `With context and libraries up to ${bytes(beside)} more.`)] : [])];
 }
 /* How much memory is drawn: not so much that the part below the limit is lost. */
 const beyond = (points, limit) => Math.min(1.06 * Math.max(limit, ...points.map(p => p.memory_bytes)),

@@ -247,11 +247,7 @@ char *topt_launch_text(const json_t *launch)
         text += first;
         topt_text_put(&t, text, strlen(text));
     }
-    if (t.oom) {
-        topt_text_fini(&t);
-        return NULL;
-    }
-    return t.s;
+    return topt_text_take(&t);
 }
 
 /* ---- the answer -------------------------------------------------------------------------- */

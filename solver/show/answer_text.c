@@ -230,9 +230,10 @@ void topt_text_of_rows(struct topt_text *out, const json_t *rows, const json_t *
                       "speed per GPU)\n",
                       NOTES, "");
     if (w.tight)
-        topt_text_add(out,
-                      "%*s(tight: the upper end of the memory band is above the limit)\n",
-                      NOTES, "");
+        topt_text_add(
+            out,
+            "%*s(tight: with context and libraries a run may take more than the limit)\n",
+            NOTES, "");
     topt_text_add(out, "%*s(%s: GPU-hours per %s %s%s)\n", NOTES, "",
                   tokens ? "GPU-h/1B" : "GPU-h/1M", tokens ? "billion" : "million",
                   tokens ? "tokens" : topt_rates_samples(job),
@@ -306,28 +307,24 @@ char *topt_text_of_peak(const json_t *parts)
                       "%sthe peak is at the loss: a fused or chunked loss, which never "
                       "holds all logits, needs less",
                       t.len ? "; " : "");
-    if (t.oom)
-        topt_text_fini(&t);
-    return t.s;
+    return topt_text_take(&t);
 }
 
-/* The band of the memory, and what a tight one asks for. */
-static void show_memory_band(struct topt_text *out, const json_t *a)
+char *topt_text_of_memory_band(const json_t *band, const char *verdict)
 {
-    const json_t *band = json_object_get(json_object_get(a, "band"), "memory");
+    const json_t *memory = json_object_get(band, "memory");
     struct topt_text t = {0};
     char x[32], y[32];
-    if (!band)
-        return;
-    topt_text_add(&t, "with context and libraries, which count outside the limit, %s",
-                  topt_show_bytes(topt_json_whole_at(band, "low_bytes"), x, sizeof x));
-    if (strcmp(x, topt_show_bytes(topt_json_whole_at(band, "high_bytes"), y, sizeof y)))
+    if (!memory)
+        return NULL;
+    topt_text_add(&t, "with context and libraries a run takes %s",
+                  topt_show_bytes(topt_json_whole_at(memory, "low_bytes"), x, sizeof x));
+    if (strcmp(x, topt_show_bytes(topt_json_whole_at(memory, "high_bytes"), y, sizeof y)))
         topt_text_add(&t, " to %s", y);
-    if (!strcmp(topt_json_words_at(a, "verdict"), "tight"))
-        topt_text_add(&t, "; tight, because the upper end is above the limit: a smaller "
-                          "--memory asks for a plan with more room");
-    topt_text_of_words(out, "", t.s ? t.s : "");
-    topt_text_fini(&t);
+    if (!strcmp(verdict, "tight"))
+        topt_text_add(&t, ", which may be more than the limit: a smaller --memory asks "
+                          "for a plan with more room");
+    return topt_text_take(&t);
 }
 
 static void show_memory(struct topt_text *out, const json_t *a)
@@ -336,6 +333,7 @@ static void show_memory(struct topt_text *out, const json_t *a)
     const json_t *parts = json_object_get(a, "memory_parts");
     const char *verdict = topt_json_words_at(a, "verdict");
     char *peak = topt_text_of_peak(parts);
+    char *band = topt_text_of_memory_band(json_object_get(a, "band"), verdict);
     topt_text_add(out, "memory    %s per GPU at the peak, of %s usable%s%s\n",
                   topt_show_bytes(topt_json_whole_at(a, "memory_bytes"), x, sizeof x),
                   topt_show_bytes(topt_json_whole_at(a, "memory_limit"), y, sizeof y),
@@ -343,8 +341,10 @@ static void show_memory(struct topt_text *out, const json_t *a)
     show_parts(out, parts);
     if (peak)
         topt_text_of_words(out, "", peak);
-    show_memory_band(out, a);
+    if (band)
+        topt_text_of_words(out, "", band);
     free(peak);
+    free(band);
 }
 
 static void show_rates(struct topt_text *out, const json_t *a)
@@ -471,9 +471,7 @@ char *topt_pins_words(const json_t *pins, int64_t time_ns, int64_t memory_bytes)
         put_cost(&t, without, time_ns, memory_bytes);
     else
         topt_text_add(&t, "its cost was not computed");
-    if (t.oom)
-        topt_text_fini(&t);
-    return t.s;
+    return topt_text_take(&t);
 }
 
 static void show_pins(struct topt_text *out, const json_t *a)
@@ -579,9 +577,7 @@ char *topt_stopped_words(const json_t *a)
     if (json_object_get(a, "found_in"))
         topt_text_add(&t, "; found in the %s space",
                       json_string_value(json_object_get(a, "found_in")));
-    if (t.oom)
-        topt_text_fini(&t);
-    return t.s;
+    return topt_text_take(&t);
 }
 
 void topt_text_of_claim(struct topt_text *out, const json_t *a)

@@ -56,13 +56,6 @@ int topt_plot_near(double limit, double lo, double hi)
     return limit > 0 && limit > lo - room && limit < hi + room;
 }
 
-char *topt_plot_done(struct topt_text *t)
-{
-    if (t->oom)
-        topt_text_fini(t);
-    return t->s;
-}
-
 char *topt_plot_svg(struct topt_plot_texts *x, const struct topt_chart *c, int n)
 {
     char *svg = NULL;
@@ -268,15 +261,15 @@ char *topt_plot_curve(const json_t *curve, int width)
         topt_text_add(&t,
                       "eff.: scaling efficiency, speed per GPU against the best row\n");
     if (tight)
-        topt_text_add(&t, "tight: the upper end of the memory band, with context and "
-                          "libraries, is above the limit\n");
+        topt_text_add(&t, "tight: with context and libraries a run may take more than "
+                          "the limit\n");
     if (json_object_get(curve, "knee"))
         topt_text_add(&t,
                       "knee: %.0f GPUs; beyond it each GPU adds less than half of the "
                       "best speed per GPU\n",
                       topt_json_number_at(curve, "knee"));
     topt_text_of_lacks(&t, curve);
-    return topt_plot_done(&t);
+    return topt_text_take(&t);
 }
 
 /* ---- as SVG ------------------------------------------------------------------------ */
@@ -314,7 +307,7 @@ static char *count_note(const json_t *curve, const json_t *p)
                       topt_show_ns(topt_json_whole_at(p, "time_ns"), a, sizeof a),
                       topt_show_bytes(topt_json_whole_at(p, "memory_bytes"), b, sizeof b),
                       topt_json_words_at(p, "strategy"));
-    return topt_plot_done(&t);
+    return topt_text_take(&t);
 }
 
 /* Set the notes of a series of counts. */

@@ -54,7 +54,7 @@ static char *point_note(const json_t *p)
     if (high > low)
         topt_text_add(&t, "; expected %s to %s", topt_show_ns((int64_t)low, a, sizeof a),
                       topt_show_ns((int64_t)high, b, sizeof b));
-    return topt_plot_done(&t);
+    return topt_text_take(&t);
 }
 
 /* ---- the chart --------------------------------------------------------------------- */
@@ -278,7 +278,7 @@ char *topt_plot_frontier(const json_t *frontier, int width)
     topt_text_of_claim(&t, frontier);
     free(drawn);
     topt_chart_fini(&c);
-    return topt_plot_done(&t);
+    return topt_text_take(&t);
 }
 
 /* ---- as SVG ------------------------------------------------------------------------ */

@@ -40,5 +40,8 @@ const char *topt_part_words(const char *part);
 /* A sentence about the moment of the peak, from "memory_parts": gradients that are not there yet, a loss that
  * holds much.  The caller frees it; NULL where there is nothing to say. */
 char *topt_text_of_peak(const json_t *memory_parts);
+/* What a run takes, context and libraries included, from "band" and "verdict".  The caller frees it; NULL
+ * where there is no band. */
+char *topt_text_of_memory_band(const json_t *band, const char *verdict);
 
 #endif

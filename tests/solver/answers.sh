@@ -189,6 +189,22 @@ check "nor is it drawn or told, and where there is one the picture says what it 
 "$topt" plan "$model" --hw a100-80-dgx --batch 2 --seq 512 --gpus 2 >text 2>err && ! grep -q 'at the loss' text
 check "a loss that is small is not remarked on"
 
+# Each thing by its name: what was assumed of LoRA, files to store, FLOPs, types that a device does not have.
+ask --train lora --gpus 1 && holds '[.assumed[] | select(.what == "LoRA rank").value] == [16]' &&
+    ask --train lora:8 --gpus 1 && holds '[.assumed[].what] | index("LoRA rank") == null'
+check "the rank of LoRA is assumed where it was not said"
+"$topt" plan "$model" --hw a100-80-dgx --batch 64 --seq 4096 --gpus 8 -o two.json >text 2>err && "$topt" launch two.json --for accelerate >text 2>err &&
+    sed -n 2p text | grep -q "^# 2 files for one folder: launch.sh .*, accelerate.yaml .* '# ---- accelerate.yaml'" && head -1 text | grep -q '^#!' &&
+    ! "$topt" launch two.json --sbatch | grep -q 'for one folder'
+check "two files in one text say how to store them: $(sed -n 2p text)"
+"$topt" explain two.json >text 2>err && head -1 text | grep -q '8 GPUs (1 node x 8 GPUs) of a100-80-dgx (A100-SXM4-80GB), batch 64, sequence length 4,096$'
+check "topt explain begins with GPUs, batch and sequence length"
+"$topt" inspect "$model" --json >out 2>err && holds '.model_flops_per_sample > .flops_per_sample' &&
+    "$topt" inspect "$model" >text 2>err && grep -q 'GiB in bf16' text && grep -q 'FLOPs .*as MFU counts them' text
+check "FLOPs say what they count, activations their type"
+"$topt" hw list >text 2>err && grep -qE 't4-g4dn .* f32 f64 +bf16 +T4-16GB +products' text
+check "a type that a device does not have is no missing figure"
+
 # What README shows. shown COMMAND: its lines there, up to the next text
 shown() {
     sed -n "/^    \$ $1/,/^[^ ]/{/^    \$ /d; /^[^ ]/d; s/^    //; p}" "$root/README.md" | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}'

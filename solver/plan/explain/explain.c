@@ -91,7 +91,9 @@ static void put_memory(struct topt_text *t, const struct topt_plan_doc *p,
     int64_t limit = topt_json_whole_at(doc, "memory_limit");
     const json_t *predicted = json_object_get(doc, "predicted");
     json_t *parts = json_object_get(predicted, "memory_parts");
+    const char *verdict = topt_json_words_at(predicted, "verdict");
     char *peak = topt_text_of_peak(parts);
+    char *band = topt_text_of_memory_band(json_object_get(predicted, "band"), verdict);
     int papers = topt_accounting_is_papers(p->settings.accounting);
     topt_text_add(t, "\nMemory per GPU%s: %s",
                   papers ? " as papers count it" : " at the peak",
@@ -101,7 +103,7 @@ static void put_memory(struct topt_text *t, const struct topt_plan_doc *p,
                       topt_show_bytes(p->program->peak_bytes, b, sizeof b));
     if (limit)
         topt_text_add(t, " of %s usable: %s", topt_show_bytes(limit, c, sizeof c),
-                      topt_json_words_at(predicted, "verdict"));
+                      verdict);
     topt_text_add(t, "\n");
     json_object_foreach(parts, key, value)
     {
@@ -111,9 +113,9 @@ static void put_memory(struct topt_text *t, const struct topt_plan_doc *p,
     if (peak)
         topt_text_add(t, "  %s\n", peak);
     free(peak);
-    if (topt_json_whole_at(parts, "reserve"))
-        topt_text_add(t, "  outside this limit: context and libraries, up to %s\n",
-                      topt_show_bytes(topt_json_whole_at(parts, "reserve"), a, sizeof a));
+    if (band)
+        topt_text_add(t, "  %s\n", band);
+    free(band);
 }
 
 /* ---- why not fewer GPUs, and what more would buy ------------------------------------------ */

@@ -126,9 +126,7 @@ char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *me
     if (n == 0)
         topt_text_add(&t, "no parameters");
     put_rest(&t, s, micro_batches);
-    if (t.oom)
-        topt_text_fini(&t);
-    return t.s;
+    return topt_text_take(&t);
 }
 
 static char *uniform_words(const struct topt_framework *f, const struct topt_degrees *v,
