@@ -62,6 +62,15 @@ void topt_text_fini(struct topt_text *t)
     *t = (struct topt_text){0};
 }
 
+char *topt_text_take(struct topt_text *t)
+{
+    char *s = t->oom ? NULL : t->s;
+    if (t->oom)
+        topt_text_fini(t);
+    *t = (struct topt_text){0};
+    return s;
+}
+
 void topt_text_fold(struct topt_text *t, const char *words, size_t n, size_t at,
                     size_t columns)
 {

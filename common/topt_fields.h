@@ -61,7 +61,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
 #define TOPT_FIELDS_ASKED(X)                                                                                           \
     X(MODE, mode, WORD, 0, 31, TOPT_IN_PLAN, ANSWER, SBATCH, "mode", "MODE",                                         \
       "chosen by --gpus: none mini-parallelism, one mini-time, several profiling", "mini-parallelism,mini-time,profiling",   \
-      "mini-parallelism: the fewest GPUs that fit; mini-time: the fastest plan on --gpus N; profiling: speed and "       \
+      "mini-parallelism: the fewest GPUs that fit; mini-time: the fastest plan on a given number of GPUs; profiling: speed and "       \
       "memory of every number of GPUs")                                                                              \
     X(GPUS, gpus, COUNTS, 1, 1 << 14, TOPT_IN_PLAN | TOPT_IN_FRONTIER, ANSWER, SBATCH, "gpus", "N",                  \
       "found by the mode", NULL, "number of GPUs; a list for profiling")                                   \
@@ -115,10 +115,10 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "memory accounting: run (what a run needs), paper (as papers count it) or paper-reuse (also copies kept in other layouts)")                       \
     X(OVERLAP, overlap, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "overlap", "O",                                     \
       "as in the framework", "none,ddp,fsdp",                                                                        \
-      "experts: communication that overlaps with compute: none, ddp or fsdp")                                          \
+      "advanced: communication that overlaps with compute: none, ddp or fsdp")                                          \
     X(ATTENTION, attention, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "attention", "KERNEL",                         \
       "the framework's kernel of that year", "flash-1,flash-2,flash-3,cudnn,xformers",                                        \
-      "experts: the attention kernel: flash-1, flash-2, flash-3, cudnn or xformers")                                   \
+      "advanced: the attention kernel: flash-1, flash-2, flash-3, cudnn or xformers")                                   \
     X(LOSS_KERNEL, loss_kernel, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "loss-kernel", "KERNEL",                     \
       "that of the framework's own trainer", "written,in-place,chunked-saved,fused,chunked",                           \
       "the kernel of a language model's loss, from the most memory to the least: written, in-place, chunked-saved, fused or chunked") \
@@ -126,20 +126,20 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "today's", NULL, "the year of the framework's release, which decides the kernels it runs")                       \
     X(EAGER, eager, LIST, 0, 63, TOPT_IN_ANY, PROBLEM, SBATCH, "eager", "LIST",                                       \
       "as in the framework", "operators,scores,loss,optimizer,operators-but-norms",                                  \
-      "experts: parts that are not fused: operators,scores,loss,optimizer, or all, none")
+      "advanced: parts that are not fused: operators,scores,loss,optimizer, or all, none")
 
 /* Which strategies there are. */
 #define TOPT_FIELDS_SPACE(X)                                                                                           \
     X(SPACE, space, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "space", "NAME",                                       \
       "what the framework supports", "uniform,canonical,full,auto",                                                       \
-      "experts: strategies to search: uniform, canonical, full or auto")                                   \
+      "advanced: strategies to search: uniform, canonical, full or auto")                                   \
     X(BLOCKS, blocks, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, TOPT, "blocks", "NAME",                                      \
-      "auto", "auto,free,alike", "experts: strategies of repeated blocks: alike, free or auto")                                \
+      "auto", "auto,free,alike", "advanced: strategies of repeated blocks: alike, free or auto")                                \
     X(FACTORS, factors, LIST, 0, 39, TOPT_IN_ANY, ANSWER, SBATCH, "factors", "LIST",                                 \
       "auto", "zero,recompute,micro",                                                                                  \
-      "experts: what is searched besides splits: zero,recompute,micro, or all, none, auto")                             \
+      "advanced: what is searched besides splits: zero,recompute,micro, or all, none, auto")                             \
     X(MICRO_BATCHES, micro_batches, INT, 1, 1 << 30, TOPT_IN_ANY, ANSWER, TOPT, "micro-batches", "N",              \
-      "searched", NULL, "micro-batches per step")                                                           \
+      "searched", NULL, "number of micro-batches per step (gradient accumulation steps), not their size")                                                           \
     X(TENSOR_PARALLEL, tensor_parallel, BOOL, 0, 1, TOPT_IN_ANY, ANSWER, SBATCH, "tensor-parallel", "",              \
       "Megatron-LM: inside a node; others: only where nothing else fits", NULL,                                               \
       "also search tensor parallelism, across nodes too; the script must support it")                                      \
@@ -157,7 +157,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
 #define TOPT_FIELDS_PIN(X)                                                                                             \
     X(PIN, pin, LABEL, 0, 3999, TOPT_IN_ANY, PROBLEM, SBATCH, "pin", "NAME=SPLIT",                                     \
       "none", NULL,                                                                                       \
-      "experts: fixed splits of operators, as 'h0.up=n:8' or 'h*.up=data 2 x tensor 4 over n', separated by ;")
+      "advanced: fixed splits of operators, as 'h0.up=n:8' or 'h*.up=data 2 x tensor 4 over n', separated by ;")
 
 #define TOPT_FIELDS_MEMORY(X)                                                                                          \
     X(MEMORY_BYTES, memory_bytes, BYTES, 1, (int64_t)1 << 61, TOPT_IN_ANY, ANSWER, REST, NULL, NULL,                 \

@@ -19,6 +19,8 @@ struct topt_text {
 void topt_text_add(struct topt_text *t, const char *fmt, ...) TOPT_PRINTF(2, 3);
 void topt_text_put(struct topt_text *t, const char *bytes, size_t n);
 void topt_text_fini(struct topt_text *t);
+/* The text, which is the caller's from now on; NULL where an allocation failed or nothing was added. */
+char *topt_text_take(struct topt_text *t);
 /* 'n' bytes of words from column 'at' on, where the pen is, folded at spaces so that lines end
  * by 'columns' where words allow; lines after the first begin at 'at'.  No newline at the end. */
 void topt_text_fold(struct topt_text *t, const char *words, size_t n, size_t at,

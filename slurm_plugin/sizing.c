@@ -175,10 +175,10 @@ static void say_plan(const struct topt_answer *plan, const struct topt_bounds *b
 {
     char words[160];
     topt_shape_words(bounds, words, sizeof words);
-    topt_say_info("topt: %lld GPU%s (%lld node%s of %lld%s)%s%s%s%s; plan %s%s%s%s",
+    topt_say_info("topt: %lld GPU%s (%lld node%s x %lld GPU%s%s)%s%s%s%s; plan %s%s%s%s",
                   (long long)plan->gpus, plan->gpus == 1 ? "" : "s",
                   (long long)plan->nodes, plan->nodes == 1 ? "" : "s",
-                  (long long)plan->gpus_per_node,
+                  (long long)plan->gpus_per_node, plan->gpus_per_node == 1 ? "" : "s",
                   bounds->by_node ? ", one task per node" : "", *plan->why ? ": " : "",
                   plan->why, *plan->strategy ? "; " : "", plan->strategy, plan->plan_id,
                   *words ? " (within " : "", words, *words ? ")" : "");

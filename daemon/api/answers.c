@@ -94,8 +94,8 @@ static struct reply plan_text(const struct request *q, const json_t *answer,
 static struct reply refusal_json(const json_t *answer, const char *name, const char *why,
                                  const struct shown *s)
 {
-    static const char *const fields[] = {"feasible", "nearest", "with", "batches",
-                                         "assumed",  "job",     NULL};
+    static const char *const fields[] = {"feasible", "verdict", "nearest", "with",
+                                         "batches",  "assumed", "job",     NULL};
     json_t *e = json_pack("{s:s, s:s, s:O*}", "error", name, "description", why,
                           "nearest", json_object_get(answer, "nearest"));
     json_t *doc = json_pack("{s:[o], s:s}", "errors", e, "why", why);

@@ -150,7 +150,7 @@ function control(name, schema, other) {
 }
 function field(name, schema) {
   const [help, other] = described(schema), input = name === "hw" ? el("select", { id: "f-hw", name }) : control(name, schema, EMPTY[name] || other);
-  const label = labelOf(name), words = help.replace(/^experts: /, "");
+  const label = labelOf(name), words = help.replace(/^advanced: /, "");
   input.title = sentence(words || label) + (other ? ` If empty: ${other}.` : "");
   return el("div", { class: "field", "data-name": name }, el("label", { for: "f-" + name }, label), input,
     COMMON[name] ? null : el("p", { class: "hint", id: "h-" + name }, words));
@@ -220,7 +220,7 @@ function tell(text, bad, quietly) {
 function withWords(a) {
   return (a.with || []).map(w => {
     const [name, ...value] = w.ask.replace(/^--/, "").split(" ");
-    return `${many(w.gpus, "GPU")} would do with ${labelOf(name.replace(/-/g, "_"))}: ${value.join(" ")}.`;
+    return name === "gpus" ? `It fits on ${many(w.gpus, "GPU")}.` : `${many(w.gpus, "GPU")} would do with ${labelOf(name.replace(/-/g, "_"))}: ${value.join(" ")}.`;
   }).join(" ");
 }
 const tokensOf = job => job && job.seq > 1 ? job.seq : 1;
@@ -298,14 +298,22 @@ const totals = (r, t) => !t ? [] : r.training_hours ? [[span(r.training_hours), 
 function alternatives(a) {
   const tokens = tokensOf(a.job) > 1, t = trainingOf(a);
   const rows = a.alternatives.map(r => Object.assign([[(r.names || []).join(", ")], [`${whole(r.gpus)} (${many(r.nodes, "node")})`, "n"], [time(r.time_ns), "n"],
-    [count(tokens ? r.tokens_per_second : r.samples_per_second), "n"], [count(hours(a.job, r.gpus, r.time_ns, tokens)), "n"], ...totals(r, t), [bytes(r.memory_bytes), "n"],
+    [count(tokens ? r.tokens_per_second : r.samples_per_second), "n"], [count(hours(a.job, r.gpus, r.time_ns, tokens)), "n"], ...totals(r, t), [held(r), "n"],
     [Math.round(100 * r.efficiency) + " %", "n"], [r.strategy, "t"], [r.gpus === a.gpus ? "" : choose(r)]], { chosen: r.gpus === a.gpus }));
-  return el("div", { class: "scroll" }, table([["choice"], ["GPUs", "n"], ["step", "n"], [tokens ? "tokens/s" : "samples/s", "n"],
-    [perHours(tokens), "n"], ...totalHeads(t), ["memory per GPU", "n"], ["efficiency", "n"], ["strategy"], [""]], rows, ""));
+  return el("div", {}, el("div", { class: "scroll" }, table([["choice"], ["GPUs", "n"], ["step", "n"], [tokens ? "tokens/s" : "samples/s", "n"],
+    [perHours(tokens), "n"], ...totalHeads(t), ["memory per GPU", "n"], ["efficiency", "n"], ["strategy"], [""]], rows, "")), ...notes(a.alternatives));
 }
 /* GPU-hours of so many samples, or tokens. */
 const perHours = tokens => tokens ? "GPU-hours per 1 B tokens" : "GPU-hours per 1 M samples";
 const hours = (job, gpus, ns, tokens) => gpus * ns / 3600e9 / (job ? job.batch : 1) * (tokens ? 1e9 / job.seq : 1e6);
+/* The memory of a GPU, and whether that is tight. */
+const held = p => bytes(p.memory_bytes) + (p.verdict === "tight" ? ", tight" : "");
+const range = m => bytes(m.low_bytes) === bytes(m.high_bytes) ? bytes(m.high_bytes) : `${bytes(m.low_bytes)} to ${bytes(m.high_bytes)}`;
+const TIGHT = "Tight: with context and libraries a run may take more than the limit. A smaller memory limit asks for a plan with more room.";
+const someTight = list => (list || []).some(p => p.verdict === "tight");
+const notes = list => [
+  ...(someTight(list) ? [el("p", { class: "soft" }, TIGHT)] : []),
+  ...((list || []).some(r => (r.names || []).includes("knee")) ? [el("p", { class: "soft" }, "Knee: beyond it each GPU adds less than half of the best speed per GPU.")] : [])];
 function speed(a) {
   const j = a.job || { batch: 1 }, tokens = tokensOf(a.job), per = j.batch * tokens * 1e9 / a.time_ns;
   return [
@@ -313,7 +321,8 @@ function speed(a) {
     [tokens > 1 ? "tokens/s" : "samples/s", count(per)],
     [perHours(tokens > 1), count(hours(a.job, a.gpus, a.time_ns, tokens > 1))],
     a.training_hours ? ["whole training", `${span(a.training_hours)}, ${count(a.training_gpu_hours)} GPU-hours${a.training_cost ? `, ${a.job.training.currency ? "" : "cost "}${money(a.training_cost, a.job.training)}` : ""}`] : null,
-    ["memory per GPU", `${bytes(a.memory_bytes)} of ${bytes(a.memory_limit)}`]
+    ["memory per GPU at the peak", `${bytes(a.memory_bytes)} of ${bytes(a.memory_limit)}${a.verdict ? ": " + a.verdict : ""}`],
+    ...(a.band && a.band.memory ? [["with context and libraries", range(a.band.memory)]] : [])
   ];
 }
 /* What finished jobs make of the predictions. */
@@ -325,7 +334,7 @@ function measured(c) {
 }
 function show(a) {
   $("said").replaceChildren(...job(a),
-    el("p", { class: "big" }, `${many(a.gpus, "GPU")} (${many(a.nodes, "node")} of ${whole(a.gpus_per_node)})`),
+    el("p", { class: "big" }, `${many(a.gpus, "GPU")} (${many(a.nodes, "node")} x ${many(a.gpus_per_node, "GPU")})`),
     el("p", {}, sentence(a.strategy)),
     el("p", { id: "why" }, sentence(a.why), " ", withWords(a)),
     ...(a.needs ? [el("p", { class: "bad" }, sentence(a.needs))] : []),
@@ -343,7 +352,7 @@ function refuse(body) {
   const near = body.nearest;
   $("said").replaceChildren(...job(body), el("p", { class: "big bad" }, body.batches ? "The batch can't be shared" : body.feasible === null ? "Nothing was found that fits" : "It does not fit"),
     el("p", { id: "why" }, sentence(body.why || "")),
-    ...(near ? [el("p", { id: "nearest" }, `Nearest to fitting: ${many(near.gpus, "GPU")} (${many(near.nodes || 1, "node")}), which would need ${bytes(near.memory_bytes)} each.`)] : []),
+    ...(near && body.verdict !== "does not fit" ? [el("p", { id: "nearest" }, `Nearest to fitting: ${many(near.gpus, "GPU")} (${many(near.nodes || 1, "node")}), which would need ${bytes(near.memory_bytes)} each.`)] : []),
     ...(withWords(body) ? [el("p", {}, withWords(body))] : []),
     ...(body.correction ? [measured(body.correction)] : []),
     ...(body.job && body.job.not_searched ? [el("p", { class: "soft" }, `Not tried: ${body.job.not_searched}.`)] : []));
@@ -578,7 +587,7 @@ function draw() {
   $("legend").replaceChildren(el("p", {}, words.join(" ")), el("p", {}, "Choose a point (arrow keys and Enter do, too) for its memory. Crosses are numbers of GPUs that can't be used."
     + (put.length < may.length ? ` ${whole(put.length)} of ${whole(may.length)} numbers have a mark; the table has all.` : "")));
   compared(unit);
-  $("points").replaceChildren(pointTable(points, speedOf, unit, trainingOf(a)));
+  $("points").replaceChildren(pointTable(points, speedOf, unit, trainingOf(a)), ...notes(points));
 }
 function pointTable(points, speedOf, unit, t) {
   const choice = p => {
@@ -587,15 +596,16 @@ function pointTable(points, speedOf, unit, t) {
     return button;
   };
   return table([["GPUs", "n"], ["step", "n"], [unit, "n"], ...totalHeads(t), ["memory per GPU", "n"], ["strategy, or why not"]],
-    points.map(p => isPoint(p) ? [[choice(p), "n"], [time(p.time_ns), "n"], [count(speedOf(p)), "n"], ...totals(p, t), [bytes(p.memory_bytes), "n"], [p.strategy, "t"]]
+    points.map(p => isPoint(p) ? [[choice(p), "n"], [time(p.time_ns), "n"], [count(speedOf(p)), "n"], ...totals(p, t), [held(p), "n"], [p.strategy, "t"]]
       : [[whole(p.gpus), "n"], ["", "n"], ["", "n"], ...totals({}, t), ["", "n"], [p.batches ? shares(p) : "does not fit", "t"]]), "");
 }
 
 /* ---- one count: memory by component, and its frontier -------------------------------------- */
 
 const COLORS = ["#2459c9", "#6f9bf0", "#0b7a75", "#45b3a8", "#b3661f", "#e0a458", "#7a4ba8", "#b89bd6", "#a23b63", "#d98aa6", "#5b6577", "#9aa4b5"];
-const PARTS = { optimizer: "optimizer and master copy", data: "samples", buffers: "gathered parameters, reductions", activations: "activations kept for backward",
-  recomputed: "activations recomputed in backward", transient: "temporaries of an operator", waiting: "tensors kept for later operators", reserve: "context and libraries" };
+const PARTS = { optimizer: "optimizer state + master weights", data: "samples", buffers: "communication buffers", activations: "activations saved for backward",
+  recomputed: "recomputed activations", transient: "temporary buffers of an operator", loss: "logits and their gradient (loss)", waiting: "activations between operators",
+  reserve: "context and libraries" };
 function memory(a, W) {
   const all = Object.entries(a.memory_parts || {}).filter(([, v]) => v > 0), parts = all.filter(([k]) => k !== "reserve").sort((x, y) => y[1] - x[1]);
   const beside = (a.memory_parts || {}).reserve, limit = a.memory_limit, sum = parts.reduce((t, [, v]) => t + v, 0), used = Math.max(a.memory_bytes, sum);
@@ -613,7 +623,10 @@ function memory(a, W) {
     swatch.style.backgroundColor = COLORS[i % COLORS.length];
     return el("li", {}, swatch, PARTS[name] || name, el("b", {}, bytes(v)));
   });
-  return [svg, el("ul", { class: "parts" }, ...rows), ...(beside ? [el("p", { class: "soft" }, `Beside it, outside of the limit: ${bytes(beside)} for ${PARTS.reserve}.`)] : [])];
+  const loss = (a.memory_parts || {}).loss || 0, none = a.memory_parts && a.memory_parts.gradients === 0;
+  const peak = [none ? "Gradients are not in it: backward makes them after the peak." : "",
+    20 * loss > used ? "The peak is at the loss: a fused or chunked loss, which never holds all logits, needs less." : ""].filter(Boolean).join(" ");
+  return [svg, el("ul", { class: "parts" }, ...rows), ...(peak ? [el("p", { class: "soft" }, peak)] : []), ...(beside ? [el("p", { class: "soft" }, `With context and libraries up to ${bytes(beside)} more.`)] : [])];
 }
 /* How much memory is drawn: not so much that the part below the limit is lost. */
 const beyond = (points, limit) => Math.min(1.06 * Math.max(limit, ...points.map(p => p.memory_bytes)),
@@ -665,8 +678,8 @@ async function pick(p) {
 async function detail(p, question, turn, box) {
   try {
     const a = await plan({ ...question, mode: "mini-time", gpus: p.gpus }, turn);
-    box.replaceChildren(el("p", {}, sentence(a.strategy)), el("p", {}, `${bytes(a.memory_bytes)} per GPU, of ${bytes(a.memory_limit)} that plans may use:`),
-      ...memory(a, room(box)), el("p", {}, `${time(a.time_ns)} a step: ${time(a.compute_ns)} computing, ${time(a.network_ns)} waiting for the network.`),
+    box.replaceChildren(el("p", {}, sentence(a.strategy)), el("p", {}, `${bytes(a.memory_bytes)} per GPU at the peak, of ${bytes(a.memory_limit)} that plans may use${a.verdict ? ` (${a.verdict})` : ""}:`),
+      ...memory(a, room(box)), el("p", {}, `${time(a.time_ns)} a step: ${time(a.compute_ns)} compute, ${time(a.network_ns)} exposed communication.`),
       copyable("plan", a.plan_id), downloads(a.plan_id));
   } catch (error) {
     if (!(error instanceof Refusal) || error.status !== 422) throw error;

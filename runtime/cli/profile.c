@@ -27,9 +27,9 @@ static const struct topt_option options[] = {
     {"name", TOPT_OPT_STRING, offsetof(struct topt_profile_args, name), "NAME",
      "its name (measured)"},
     {"nodes", TOPT_OPT_COUNT, offsetof(struct topt_profile_args, nodes), "N",
-     "nodes that the ranks lie on (as their names say)"},
+     "number of nodes (as the names of hosts say)"},
     {"per-node", TOPT_OPT_COUNT, offsetof(struct topt_profile_args, per_node), "M",
-     "ranks on each"},
+     "ranks per node"},
     {"topology", TOPT_OPT_STRING, offsetof(struct topt_profile_args, topology),
      "FILE|this",
      "measure nothing: GPUs, links and the binding of ranks as hwloc sees the nodes of "

@@ -82,7 +82,7 @@ struct topt_question {
         {"part", TOPT_OPT_STRING, ASK_AT(part), "PART",                                  \
          "part of a multimodal config: text"},                                           \
         {"capacity", TOPT_OPT_POSITIVE, ASK_AT(capacity), "X",                           \
-         "expert capacity factor (default: no token is dropped)"},
+         "capacity factor of mixtures of experts (default: no token is dropped)"},
 
 #define ASK_SEARCH                                                                       \
     TOPT_FIELDS_MEMORY(ASK_ROW)                                                          \
@@ -93,7 +93,8 @@ struct topt_question {
          "stop after S seconds with the best plan so far and its optimality gap; or "    \
          "none (default: as --max-work says)"},                                          \
         {"max-work", TOPT_OPT_COUNT, ASK_AT(work), "N",                                  \
-         "stop after N pairs of points, the same on any machine (default: "              \
+         "stop after N units of work (pairs of points), counted alike on any machine "   \
+         "(default: "                                                                    \
          "200000000000, "                                                                \
          "about a minute; none where the space is uniform)"},                            \
         {"max-entries", TOPT_OPT_COUNT, ASK_AT(entries), "N",                            \

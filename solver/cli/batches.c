@@ -22,7 +22,8 @@ static json_t *row_of(const struct topt_question *q, const json_t *answer)
 {
     static const char *const taken[] = {"feasible", "gpus",         "nodes",   "time_ns",
                                         "strategy", "memory_bytes", "why",     "uniform",
-                                        "band",     "nearest",      "stopped", NULL};
+                                        "band",     "nearest",      "stopped", "verdict",
+                                        NULL};
     json_t *row = json_object();
     json_object_set_new(row, "batch", json_integer(q->model->batch));
     for (int i = 0; taken[i]; i++)

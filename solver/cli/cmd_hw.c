@@ -60,30 +60,44 @@ static json_t *summary(const struct topt_hw *hw)
     return doc;
 }
 
-/* The strings of an array with something between. */
-static void add_joined(const json_t *list, const char *between, struct topt_text *t)
+static int is_type(const char *name)
+{
+    int t = 0;
+    while (t < TOPT_DTYPE_COUNT && strcmp(name, topt_dtype_name((enum topt_dtype)t)))
+        t++;
+    return t < TOPT_DTYPE_COUNT;
+}
+
+/* The strings of an array that are names of types, or those that are not, with something between. */
+static void add_joined(const json_t *list, int types, const char *between,
+                       struct topt_text *t)
 {
     size_t i;
     json_t *x;
     json_array_foreach(list, i, x)
-        topt_text_add(t, "%s%s", i ? between : "", json_string_value(x));
+    {
+        if (is_type(json_string_value(x)) == types)
+            topt_text_add(t, "%s%s", t->len ? between : "", json_string_value(x));
+    }
 }
 
 static void list_one(const json_t *p)
 {
     char memory[32];
-    struct topt_text types = {0}, lacks = {0};
-    add_joined(json_object_get(p, "dtypes"), " ", &types);
-    add_joined(json_object_get(p, "lacks"), ", ", &lacks);
-    printf("  %-22s %4d x %-3d  %9s  %-12s  %-20s  %s\n",
+    struct topt_text types = {0}, without = {0}, lacks = {0};
+    add_joined(json_object_get(p, "dtypes"), 1, " ", &types);
+    add_joined(json_object_get(p, "lacks"), 1, " ", &without);
+    add_joined(json_object_get(p, "lacks"), 0, ", ", &lacks);
+    printf("  %-22s %4d x %-3d  %9s  %-12s  %-13s  %-30s  %s\n",
            json_string_value(json_object_get(p, "name")),
            (int)json_integer_value(json_object_get(p, "max_nodes")),
            (int)json_integer_value(json_object_get(p, "gpus_per_node")),
            topt_show_bytes(json_integer_value(json_object_get(p, "memory_bytes")), memory,
                            sizeof memory),
-           types.s ? types.s : "", json_string_value(json_object_get(p, "device")),
-           lacks.s ? lacks.s : "");
+           types.s ? types.s : "", without.s ? without.s : "",
+           json_string_value(json_object_get(p, "device")), lacks.s ? lacks.s : "");
     topt_text_fini(&types);
+    topt_text_fini(&without);
     topt_text_fini(&lacks);
 }
 
@@ -113,8 +127,8 @@ static void print_list(json_t **all, size_t n)
 {
     const char *vendor = NULL;
     json_int_t year = -1;
-    printf("%-24s %-10s  %9s  %-12s  %-20s  %s\n", "profile", "nodes x GPU", "usable",
-           "types", "device", "no figures of its own for");
+    printf("%-24s %-11s %9s  %-12s  %-13s  %-30s  %s\n", "profile", "nodes x GPU",
+           "usable", "types", "does not have", "device", "no figures of its own for");
     for (size_t i = 0; i < n; i++) {
         json_int_t y = json_integer_value(json_object_get(all[i], "year"));
         if (!vendor || strcmp(vendor, vendor_of(all[i])) || y != year) {

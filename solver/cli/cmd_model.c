@@ -35,7 +35,7 @@ struct args {
         {"part", TOPT_OPT_STRING, offsetof(struct args, import.part), "PART",            \
          "part of a multimodal config: text"},                                           \
         {"capacity", TOPT_OPT_POSITIVE, offsetof(struct args, import.capacity), "X",     \
-         "expert capacity factor (default: no token is dropped)"},                       \
+         "capacity factor of mixtures of experts (default: no token is dropped)"},       \
     {                                                                                    \
         "train", TOPT_OPT_STRING, offsetof(struct args, import.train), "WHAT",           \
             "all (default), names, or lora[:RANK[:NAMES]]; +4bit or +8bit"               \
@@ -148,6 +148,9 @@ static int inspect_json(const struct topt_model *m, const struct topt_model_stat
         "operators", (json_int_t)s->operators, "flops_per_sample",
         (json_int_t)s->flops_per_sample, "activation_bytes_per_sample",
         (json_int_t)s->activation_bytes_per_sample, "kinds", kinds);
+    if (doc)
+        json_object_set_new(doc, "model_flops_per_sample",
+                            json_integer(s->model_flops_per_sample));
     if (doc && m->note)
         json_object_set_new(doc, "note", json_string(m->note));
     if (doc && m->train)
@@ -247,15 +250,15 @@ static void show_kinds(const struct topt_model *m, const struct topt_model_stats
     struct topt_model_stats one;
     const char *kind;
     char n[32], flops[32], bytes[32];
-    printf("\n  %-17s %9s %18s  %4s %10s  %4s %12s\n", "kind", "operators", "parameters",
-           "%", "FLOPs", "%", "activations");
+    printf("\n  %-17s %9s %18s  %4s %10s  %4s %17s\n", "kind", "operators", "parameters",
+           "%", "FLOPs", "%", "activations, bf16");
     for (int k = 0; (kind = next_kind(m, &k, &one));)
-        printf("  %-17s %9lld %18s  %4.1f %10s  %4.1f %12s\n", kind,
+        printf("  %-17s %9lld %18s  %4.1f %10s  %4.1f %17s\n", kind,
                (long long)one.operators, in_threes(one.parameters, n),
                percent(one.parameters, s->parameters),
                in_powers(one.flops_per_sample, flops, sizeof flops),
                percent(one.flops_per_sample, s->flops_per_sample),
-               topt_show_bytes(one.activation_bytes_per_sample, bytes, sizeof bytes));
+               topt_show_bytes(one.activation_bytes_per_sample / 2, bytes, sizeof bytes));
 }
 
 /* A sentence below the table, each clause on a line of its own. */
@@ -294,12 +297,16 @@ static void inspect_text(const struct topt_model *m, const struct topt_model_sta
                m->train ? m->train : "");
     printf("  operators                %s\n", in_threes(s->operators, a));
     show_blocks(m);
-    printf("  FLOPs per sample         %s (forward and backward)\n",
+    printf("  FLOPs per sample         %s: forward and backward as kernels run them, of "
+           "attention what a mask leaves\n",
            in_powers(s->flops_per_sample, a, sizeof a));
-    printf("  model FLOPs per sample   %s (as MFU counts them)\n",
-           in_powers(s->model_flops_per_sample, a, sizeof a));
-    printf("  activations per sample   %s (in f32, saved for backward)\n",
-           topt_show_bytes(s->activation_bytes_per_sample, a, sizeof a));
+    printf(
+        "  model FLOPs per sample   %s: as MFU counts them, 3 x the products of forward, "
+        "attention without its mask\n",
+        in_powers(s->model_flops_per_sample, a, sizeof a));
+    printf("  activations per sample   %s in bf16, %s in f32, saved for backward\n",
+           topt_show_bytes(s->activation_bytes_per_sample / 2, a, sizeof a),
+           topt_show_bytes(s->activation_bytes_per_sample, b, sizeof b));
     show_kinds(m, s);
     if (m->note)
         show_note("note:", m->note);

@@ -21,8 +21,9 @@
 #include "topt_unequal.h"
 
 static const struct topt_option plan_options[] = {
-    TOPT_EXAMPLE("topt plan config.json --hw a100-80-dgx --batch 64 --seq 4096",
-                 "the fewest GPUs that fit, the knee and the fastest"),
+    TOPT_EXAMPLE(
+        "topt plan config.json --hw a100-80-dgx --batch 64 --seq 4096",
+        "the fewest GPUs that fit; one node, the cheapest and the fastest beside them"),
     TOPT_EXAMPLE("topt plan config.json --hw a100-80-dgx --batch 64 --seq 4096 --mode "
                  "profiling --svg curve.svg",
                  "every number of GPUs, as a table and as a picture"),
@@ -239,7 +240,11 @@ int topt_cmd_plan(int argc, char **argv)
     static const char usage[] =
         "topt plan MODEL [--hw HW] [--batch N] [--seq N] [options]\n"
         "How many GPUs a training job needs, and the best strategy for them.\n"
-        "By default: the fewest GPUs that fit, with the knee and the fastest beside it.\n"
+        "By default: the fewest GPUs that fit, with one node, the fewest GPU-hours, the "
+        "knee "
+        "(beyond\n"
+        "it each GPU adds less than half of the best speed per GPU) and the fastest "
+        "beside it.\n"
         "  --gpus 8                      the fastest plan on 8 GPUs\n"
         "  --batch 32,64,128             several batch sizes side by side; --batch auto: "
         "the\n"

@@ -73,12 +73,12 @@ static void show(const json_t *doc)
     const json_t *links = json_object_get(doc, "links_ns");
     int64_t time = topt_json_whole_at(doc, "time_ns"),
             compute = topt_json_whole_at(doc, "compute_ns"),
-            exposed = topt_json_whole_at(doc, "exposed_ns"),
+            exposed = topt_json_whole_at(doc, "idle_ns"),
             predicted = topt_json_whole_at(doc, "predicted_ns");
-    printf("%s per step: %s compute, %s communication cost",
+    printf("%s per step: %s compute, %s exposed communication",
            topt_show_ns(time, a, sizeof a), topt_show_ns(compute, b, sizeof b),
            topt_show_ns(time - compute, c, sizeof c));
-    printf(" (%s exposed, %s by slowing overlapped compute)\n",
+    printf(" (%s in which nothing computes, %s by slowing overlapped compute)\n",
            topt_show_ns(exposed, a, sizeof a),
            topt_show_ns(time - compute - exposed, b, sizeof b));
     printf("links     busy %s inside nodes, %s between nodes; overlap %s\n",

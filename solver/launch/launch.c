@@ -224,23 +224,38 @@ static int as_job(const struct target *t, const struct job *j, struct sheet *s,
     return topt_sheet_file(s, "job.sh", &text, err);
 }
 
+/* How to store several files that are printed as one text. */
+static void put_how_to_store(struct topt_text *t, const json_t *files)
+{
+    size_t i;
+    json_t *f;
+    topt_text_add(t, "# %zu files for one folder: ", json_array_size(files));
+    json_array_foreach(files, i, f) topt_text_add(
+        t,
+        i ? ", %s the lines after '# ---- %s'" : "%s the lines up to the next '# ----'",
+        member(f, "name"), member(f, "name"));
+    topt_text_add(t, ".\n# topt launch with -o DIR writes them; with --sbatch it prints "
+                     "one script that holds all.\n");
+}
+
 char *topt_launch_text(const json_t *launch)
 {
     struct topt_text t = {0};
     size_t i;
-    json_t *f;
-    json_array_foreach(json_object_get(launch, "files"), i, f)
+    json_t *f, *files = json_object_get(launch, "files");
+    json_array_foreach(files, i, f)
     {
         const char *text = member(f, "text");
+        size_t first = i || json_array_size(files) < 2 ? 0 : strcspn(text, "\n") + 1;
         if (i)
             topt_text_add(&t, "\n# ---- %s\n", member(f, "name"));
+        topt_text_put(&t, text, first); /* "#!/bin/sh" stays the first line */
+        if (first)
+            put_how_to_store(&t, files);
+        text += first;
         topt_text_put(&t, text, strlen(text));
     }
-    if (t.oom) {
-        topt_text_fini(&t);
-        return NULL;
-    }
-    return t.s;
+    return topt_text_take(&t);
 }
 
 /* ---- the answer -------------------------------------------------------------------------- */

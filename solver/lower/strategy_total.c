@@ -404,7 +404,9 @@ static void put_held(const struct topt_totals *t, struct topt_strategy_cost *cos
     bytes[TOPT_CLASS_KEPT] = long_lived + t->last_held[TOPT_HELD_KEPT];
     bytes[TOPT_CLASS_BUFFERS] += t->last_held[TOPT_HELD_BUFFERS];
     cost->recomputed_bytes = t->last_held[TOPT_HELD_RECOMPUTED];
+    const int64_t *loss = t->bytes[t->piece[t->model->loss]].work;
     cost->transient_cap = t->last_held[TOPT_HELD_WORK];
+    cost->at_loss = topt_max(loss[0], loss[1]) == cost->transient_cap;
     cost->crossing = 1;
     cost->crossing_cap = t->last_held[TOPT_HELD_WAITING];
 }
@@ -446,6 +448,7 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
         find_spans(&s) || add_all(&s) || (t->spent && !t->stays && add_exposed(&s)))
         return -1;
     cost.transient_cap = topt_round_transient(cost.sum.transient_bytes);
+    cost.at_loss = p->op[t->model->loss].transient_bytes == cost.sum.transient_bytes;
     cost.sum.transient_bytes = 0; /* that is no sum */
     cost.crossing = s.spans->crossing;
     cost.recomputed_bytes = topt_recomputed_at_once(t->model, t->settings, t->recomputed);

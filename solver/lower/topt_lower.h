@@ -691,7 +691,7 @@ struct topt_strategy_cost {
     struct topt_fragment_cost sum;
     int64_t memory_bytes, time_ns;
     int64_t recomputed_bytes, transient_cap, crossing_cap;
-    int crossing;
+    int crossing, at_loss; /* 'at_loss': transient_cap is of the loss operator */
     struct topt_stage_costs stage;
 };
 int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy *s,

@@ -722,10 +722,11 @@ static inline int topt_is_trained(const struct topt_op *op, int operand)
  *     NAME[,NAME...]         the parameters with these names (shell patterns, of operators or of
  *                            a checkpoint's tensors), the rest is frozen
  *     lora[:RANK[:NAMES]]    all is frozen, and beside linear maps with these names are adapters
- *                            of rank 16 or RANK; beside all but the head's where none is given
+ *                            of TOPT_LORA_RANK or RANK; beside all but the head's where none is given
  *     ...+4bit, ...+8bit     frozen matrices of linear maps and experts are stored in few bits
  *
  * '*m' is replaced; on failure it is as it was. */
+enum { TOPT_LORA_RANK = 16 };
 int topt_model_train(struct topt_model **m, const char *spec,
                      struct topt_error *err) TOPT_MUST_CHECK;
 

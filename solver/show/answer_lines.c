@@ -8,6 +8,7 @@
 #include "topt_carry.h"
 #include "topt_drawing.h"
 #include "topt_hint.h"
+#include "topt_json.h"
 #include "topt_totals.h"
 
 enum { COLUMNS = 100 };
@@ -108,6 +109,20 @@ void topt_lines_shown(struct topt_text *t, const json_t *answer,
     topt_text_fini(&shown);
 }
 
+/* Why it is the answer, and whether its memory is tight. */
+static char *why_words(const json_t *answer)
+{
+    struct topt_text t = {0};
+    char most[32];
+    const json_t *band = json_object_get(json_object_get(answer, "band"), "memory");
+    topt_text_add(&t, "%s", topt_json_words_at(answer, "why"));
+    if (!strcmp(topt_json_words_at(answer, "verdict"), "tight"))
+        topt_text_add(
+            &t, "; memory is tight, up to %s with context and libraries",
+            topt_show_bytes(topt_json_whole_at(band, "high_bytes"), most, sizeof most));
+    return t.s;
+}
+
 void topt_lines_of_plan(struct topt_text *t, const json_t *answer, const char *hint)
 {
     static const struct {
@@ -121,10 +136,10 @@ void topt_lines_of_plan(struct topt_text *t, const json_t *answer, const char *h
                  {"TOPT_TIME_NS", "time_ns"},
                  {"TOPT_SPACE", "space"},
                  {"TOPT_STRATEGY", "strategy"},
-                 {"TOPT_WHY", "why"},
                  {"TOPT_NEEDS", "needs"}};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         add_line(t, lines[i].key, json_object_get(answer, lines[i].field));
+    add_words(t, "TOPT_WHY", why_words(answer));
     add_line(t, "TOPT_NOT_SEARCHED",
              json_object_get(json_object_get(answer, "job"), "not_searched"));
     struct topt_text training = {0};

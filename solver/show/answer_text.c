@@ -11,7 +11,8 @@
 #include "topt_text.h"
 #include "topt_totals.h"
 
-enum { COLUMNS = 100, INDENT = 10 };
+/* A loss of more than a SHARE_OF_LOSS-th of the memory is remarked on. */
+enum { COLUMNS = 100, INDENT = 10, NOTES = 15, SHARE_OF_LOSS = 20 };
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
@@ -54,6 +55,18 @@ static void add_assumed(struct topt_text *t, const json_t *assumed, const char *
     }
 }
 
+/* What the mode of a question asks for. */
+static void put_mode(struct topt_text *out, const char *mode)
+{
+    static const char *const means[][2] = {
+        {"mini-parallelism", "the fewest GPUs that fit"},
+        {"mini-time", "the fastest plan on a given number of GPUs"},
+        {"profiling", "speed and memory of every number of GPUs"}};
+    for (size_t i = 0; i < sizeof means / sizeof *means; i++)
+        if (!strcmp(mode, means[i][0]))
+            topt_text_add(out, "question  %s (%s)\n", means[i][1], mode);
+}
+
 void topt_text_of_question(struct topt_text *out, const json_t *answer)
 {
     const json_t *job = json_object_get(answer, "job"),
@@ -72,9 +85,10 @@ void topt_text_of_question(struct topt_text *out, const json_t *answer)
     topt_text_add(out, ", %s, for %s on %s\n", topt_json_words_at(job, "precision"),
                   topt_json_words_at(job, "framework_title"),
                   topt_json_words_at(job, "hw"));
+    struct topt_text t = {0};
+    put_mode(out, topt_json_words_at(job, "mode"));
     if (!json_array_size(assumed))
         return;
-    struct topt_text t = {0};
     add_assumed(&t, assumed, "value");
     topt_text_add(&t, " (");
     add_assumed(&t, assumed, "option");
@@ -103,10 +117,16 @@ static int booked_words(const json_t *row, char buf[48])
                     nodes == 1 ? "" : "s");
 }
 
-/* Widths of the columns that name a row and the GPUs that it books. */
+/* Widths of the columns that name a row and the GPUs that it books; 'tight': of the word beside the memory, 0:
+ * no row has it. */
 struct widths {
-    int label, gpus;
+    int label, gpus, tight;
 };
+
+static int is_tight(const json_t *row)
+{
+    return !strcmp(topt_json_words_at(row, "verdict"), "tight");
+}
 
 enum { LABEL = 128 };
 
@@ -125,7 +145,7 @@ static void label_words(const json_t *row, enum topt_rows_by by, char buf[LABEL]
 
 static struct widths widths_of(const json_t *rows, enum topt_rows_by by)
 {
-    struct widths w = {14, 14};
+    struct widths w = {14, 14, 0};
     char buf[LABEL];
     size_t i;
     json_t *row;
@@ -136,8 +156,25 @@ static struct widths widths_of(const json_t *rows, enum topt_rows_by by)
         int label = (int)strlen(buf);
         w.gpus = gpus > w.gpus ? gpus : w.gpus;
         w.label = label > w.label ? label : w.label;
+        w.tight = is_tight(row) ? 7 : w.tight;
     }
     return w;
+}
+
+/* Does a row have this name? */
+static int any_named(const json_t *rows, const char *name)
+{
+    size_t i, k;
+    json_t *row, *x;
+    json_array_foreach(rows, i, row)
+    {
+        json_array_foreach(json_object_get(row, "names"), k, x)
+        {
+            if (!strcmp(json_string_value(x), name))
+                return 1;
+        }
+    }
+    return 0;
 }
 
 static void show_row(struct topt_text *out, const json_t *row, const json_t *rows,
@@ -163,8 +200,9 @@ static void show_row(struct topt_text *out, const json_t *row, const json_t *row
     else
         topt_text_add(out, " %8s",
                       topt_rates_number((tokens > 0 ? 1e9 : 1e6) / each_s / 3600, c));
-    topt_text_add(out, " %10s  %s\n",
+    topt_text_add(out, " %10s%-*s  %s\n",
                   topt_show_bytes(topt_json_whole_at(row, "memory_bytes"), e, sizeof e),
+                  w.tight, is_tight(row) ? ", tight" : "",
                   topt_json_words_at(row, "strategy"));
 }
 
@@ -185,7 +223,7 @@ static void explain_heads(struct topt_text *out, int indent, const json_t *job,
     const json_t *training = json_object_get(job, "training");
     if (training && !mfu)
         return;
-    topt_text_add(out, "%-*s (", indent, "");
+    topt_text_add(out, "%*s(", indent, "");
     if (!training)
         topt_text_add(out, "GPU-h/1%s: GPU-hours per %s %s%s", tokens ? "B" : "M",
                       tokens ? "billion" : "million",
@@ -217,15 +255,36 @@ void topt_text_of_rows(struct topt_text *out, const json_t *rows, const json_t *
         topt_totals_heads(out, rows, training);
     else
         topt_text_add(out, " %8s", tokens ? "GPU-h/1B" : "GPU-h/1M");
-    topt_text_add(out, " %10s  strategy\n", "memory");
+    topt_text_add(out, " %10s%*s  strategy\n", "memory", w.tight, "");
     json_array_foreach(rows, i, row) show_row(out, row, rows, training, by, w);
-    explain_heads(out, w.label, job, tokens, mfu);
+    topt_text_add(
+        out, "%*s(step and memory are predictions; --json has the band of each row)\n",
+        NOTES, "");
+    if (any_named(rows, "knee"))
+        topt_text_add(out,
+                      "%*s(knee: beyond it each GPU adds less than half of the best "
+                      "speed per GPU)\n",
+                      NOTES, "");
+    if (w.tight)
+        topt_text_add(
+            out,
+            "%*s(tight: with context and libraries a run may take more than the limit)\n",
+            NOTES, "");
+    explain_heads(out, NOTES, job, tokens, mfu);
     if (by == TOPT_ROWS_BY_NAME && of_two_spaces(rows))
         topt_text_add(out,
-                      "%-*s (below the first row, all layers share one strategy; --gpus "
+                      "%*s(below the first row, all layers share one strategy; --gpus "
                       "N may find a faster plan)\n",
-                      w.label, "");
+                      NOTES, "");
     topt_text_add(out, "\n");
+}
+
+void topt_text_of_gpus(struct topt_text *out, int64_t gpus, int64_t nodes, int64_t each)
+{
+    topt_text_add(out, "%lld GPU%s", (long long)gpus, gpus > 1 ? "s" : "");
+    if (gpus > 1)
+        topt_text_add(out, " (%lld node%s x %lld GPU%s)", (long long)nodes,
+                      nodes > 1 ? "s" : "", (long long)each, each > 1 ? "s" : "");
 }
 
 /* ---- the choice -------------------------------------------------------------------- */
@@ -239,6 +298,7 @@ const char *topt_part_words(const char *part)
         {"activations", "activations saved for backward"},
         {"recomputed", "recomputed activations"},
         {"transient", "temporary buffers of an operator"},
+        {"loss", "logits and their gradient (loss)"},
         {"waiting", "activations between operators"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcmp(words[i][0], part))
@@ -272,22 +332,65 @@ static void show_parts(struct topt_text *out, const json_t *parts)
             topt_text_add(&t, "%s%s %s", t.len ? ", " : "", topt_part_words(key),
                           topt_show_bytes(json_integer_value(value), x, sizeof x));
     }
-    int64_t reserve = topt_json_whole_at(parts, "reserve");
-    if (reserve)
-        topt_text_add(&t, "%soutside this limit: context and libraries, up to %s",
-                      t.len ? "; " : "", topt_show_bytes(reserve, x, sizeof x));
     if (t.s)
         topt_text_of_words(out, "", t.s);
     topt_text_fini(&t);
 }
 
+char *topt_text_of_peak(const json_t *parts)
+{
+    struct topt_text t = {0};
+    const json_t *gradients = json_object_get(parts, "gradients");
+    int64_t loss = topt_json_whole_at(parts, "loss"), all = 0;
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)parts, key, value) all +=
+        strcmp(key, "reserve") ? json_integer_value(value) : 0;
+    if (gradients && !json_integer_value(gradients))
+        topt_text_add(&t, "gradients are not in it: backward makes them after the peak");
+    if (SHARE_OF_LOSS * loss > all)
+        topt_text_add(&t,
+                      "%sthe peak is at the loss: a fused or chunked loss, which never "
+                      "holds all logits, needs less",
+                      t.len ? "; " : "");
+    return topt_text_take(&t);
+}
+
+char *topt_text_of_memory_band(const json_t *band, const char *verdict)
+{
+    const json_t *memory = json_object_get(band, "memory");
+    struct topt_text t = {0};
+    char x[32], y[32];
+    if (!memory)
+        return NULL;
+    topt_text_add(&t, "with context and libraries a run takes %s",
+                  topt_show_bytes(topt_json_whole_at(memory, "low_bytes"), x, sizeof x));
+    if (strcmp(x, topt_show_bytes(topt_json_whole_at(memory, "high_bytes"), y, sizeof y)))
+        topt_text_add(&t, " to %s", y);
+    if (!strcmp(verdict, "tight"))
+        topt_text_add(&t, ", which may be more than the limit: a smaller --memory asks "
+                          "for a plan with more room");
+    return topt_text_take(&t);
+}
+
 static void show_memory(struct topt_text *out, const json_t *a)
 {
     char x[32], y[32];
-    topt_text_add(out, "memory    %s per GPU, of %s usable\n",
+    const json_t *parts = json_object_get(a, "memory_parts");
+    const char *verdict = topt_json_words_at(a, "verdict");
+    char *peak = topt_text_of_peak(parts);
+    char *band = topt_text_of_memory_band(json_object_get(a, "band"), verdict);
+    topt_text_add(out, "memory    %s per GPU at the peak, of %s usable%s%s\n",
                   topt_show_bytes(topt_json_whole_at(a, "memory_bytes"), x, sizeof x),
-                  topt_show_bytes(topt_json_whole_at(a, "memory_limit"), y, sizeof y));
-    show_parts(out, json_object_get(a, "memory_parts"));
+                  topt_show_bytes(topt_json_whole_at(a, "memory_limit"), y, sizeof y),
+                  *verdict ? ": " : "", verdict);
+    show_parts(out, parts);
+    if (peak)
+        topt_text_of_words(out, "", peak);
+    if (band)
+        topt_text_of_words(out, "", band);
+    free(peak);
+    free(band);
 }
 
 static void show_rates(struct topt_text *out, const json_t *a)
@@ -435,9 +538,7 @@ char *topt_pins_words(const json_t *pins, int64_t time_ns, int64_t memory_bytes)
         put_cost(&t, without, time_ns, memory_bytes);
     else
         topt_text_add(&t, "its cost was not computed");
-    if (t.oom)
-        topt_text_fini(&t);
-    return t.s;
+    return topt_text_take(&t);
 }
 
 static void show_pins(struct topt_text *out, const json_t *a)
@@ -468,19 +569,24 @@ static void show_infeasible(struct topt_text *out, const json_t *a)
 {
     const json_t *near = json_object_get(a, "nearest");
     char x[32];
-    topt_text_add(out, "\n%s: %s\n",
+    topt_text_add(out, "\n%s\n",
                   json_is_null(json_object_get(a, "feasible")) ? "undecided"
-                                                               : "infeasible",
-                  topt_json_words_at(a, "why"));
-    if (near)
-        topt_text_add(
-            out,
-            topt_json_whole_at(near, "gpus") == 1
-                ? "nearest   %lld GPU, needing %s\n"
-                : "nearest   %lld GPUs, needing %s each\n",
-            (long long)topt_json_whole_at(near, "gpus"),
-            topt_show_bytes(topt_json_whole_at(near, "memory_bytes"), x, sizeof x));
+                  : near                                       ? "does not fit"
+                                                               : "no plan");
+    topt_text_of_words(out, "why", topt_json_words_at(a, "why"));
+
+    topt_show_bytes(topt_json_whole_at(near, "memory_bytes"), x, sizeof x);
+    if (near && !strstr(topt_json_words_at(a, "why"), x))
+        topt_text_add(out,
+                      topt_json_whole_at(near, "gpus") == 1
+                          ? "nearest   %lld GPU, needing %s\n"
+                          : "nearest   %lld GPUs, needing %s each\n",
+                      (long long)topt_json_whole_at(near, "gpus"), x);
     show_with(out, a);
+    if (near && !json_array_size(json_object_get(a, "with")))
+        topt_text_of_words(out, "next",
+                           "a shorter --seq, fewer trained parameters (--train), GPUs "
+                           "with more memory (topt hw list), or another --framework");
     show_left_out(out, a);
     topt_text_of_lacks(out, a);
 }
@@ -495,14 +601,11 @@ void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
     }
     if (json_array_size(rows))
         topt_text_of_rows(out, rows, json_object_get(a, "job"), 0);
-    long long gpus = topt_json_whole_at(a, "gpus"),
-              nodes = topt_json_whole_at(a, "nodes");
+    int64_t gpus = topt_json_whole_at(a, "gpus"), nodes = topt_json_whole_at(a, "nodes"),
+            each = topt_json_whole_at(a, "gpus_per_node");
     if (!json_array_size(rows))
         topt_text_add(out, "\n");
-    topt_text_add(out, "%lld GPU%s", gpus, gpus > 1 ? "s" : "");
-    if (gpus > 1)
-        topt_text_add(out, " (%lld node%s of %lld)", nodes, nodes > 1 ? "s" : "",
-                      (long long)topt_json_whole_at(a, "gpus_per_node"));
+    topt_text_of_gpus(out, gpus, nodes, each);
     topt_text_add(out, ": %s\n", topt_json_words_at(a, "strategy"));
     topt_text_of_words(out, "why", topt_json_words_at(a, "why"));
     show_with(out, a);
@@ -542,9 +645,7 @@ char *topt_stopped_words(const json_t *a)
     if (json_object_get(a, "found_in"))
         topt_text_add(&t, "; found in the %s space",
                       json_string_value(json_object_get(a, "found_in")));
-    if (t.oom)
-        topt_text_fini(&t);
-    return t.s;
+    return topt_text_take(&t);
 }
 
 void topt_text_of_claim(struct topt_text *out, const json_t *a)

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char TIGHT[] = ", tight";
 enum { LABEL = 12, NOTE = 44, TRAINING = 32, ROWS = 32 /* that a screen holds */ };
 
 /* ---- shared with plot_frontier.c --------------------------------------------------- */
@@ -54,13 +55,6 @@ int topt_plot_near(double limit, double lo, double hi)
 {
     double room = hi - lo > 0.2 * hi ? hi - lo : 0.2 * hi;
     return limit > 0 && limit > lo - room && limit < hi + room;
-}
-
-char *topt_plot_done(struct topt_text *t)
-{
-    if (t->oom)
-        topt_text_fini(t);
-    return t->s;
 }
 
 char *topt_plot_svg(struct topt_plot_texts *x, const struct topt_chart *c, int n)
@@ -148,6 +142,24 @@ static void put_bar(struct topt_text *t, double value, double max, int width)
         topt_text_add(t, " ");
 }
 
+static int is_tight(const json_t *point)
+{
+    return !strcmp(topt_json_words_at(point, "verdict"), "tight");
+}
+
+/* The width of the word beside the memory: 0 where no count is tight. */
+static int tight_width(const json_t *curve)
+{
+    size_t i;
+    json_t *p;
+    json_array_foreach(json_object_get(curve, "points"), i, p)
+    {
+        if (is_tight(p))
+            return (int)strlen(TIGHT);
+    }
+    return 0;
+}
+
 static int bar_width(int width)
 {
     int w = width - LABEL - NOTE;
@@ -180,9 +192,10 @@ static void put_count(struct topt_text *t, const json_t *curve, const json_t *p,
     put_bar(t, s, max, bar_width(width));
     topt_text_add(t, s < 1000 ? " %9.4g" : " %9.0f", s);
     int training = json_object_get(curve, "training") != NULL;
-    topt_text_add(t, training ? " %4.0f%%  %10s  %8s" : " %4.0f%%  %10s  %s",
+    topt_text_add(t, training ? " %4.0f%%  %10s%-*s  %8s" : " %4.0f%%  %10s%-*s  %s",
                   100 * topt_json_number_at(p, "efficiency"),
                   topt_show_bytes(topt_json_whole_at(p, "memory_bytes"), a, sizeof a),
+                  tight_width(curve), is_tight(p) ? TIGHT : "",
                   topt_show_ns(topt_json_whole_at(p, "time_ns"), b, sizeof b));
     topt_totals_cells(t, p, json_object_get(curve, "points"),
                       json_object_get(curve, "training"));
@@ -225,14 +238,17 @@ char *topt_plot_curve(const json_t *curve, int width)
     size_t i, hidden = 0;
     json_t *p;
     double max, each = find_speeds(curve, &max);
-    width -= training ? TRAINING : 0;
+    int tight = tight_width(curve);
+    width -= tight + (training ? TRAINING : 0);
     topt_text_add(&t, "%s on %s: ", topt_json_words_at(curve, "model"),
                   topt_json_words_at(curve, "hw"));
     topt_plot_job(&t, curve);
-    topt_text_add(&t, "\n%*s", LABEL - 2, "GPUs");
+    topt_text_add(&t,
+                  "\nquestion  speed and memory of every number of GPUs (profiling)\n%*s",
+                  LABEL - 2, "GPUs");
     if (each > 0)
-        topt_text_add(&t, "  %*s %9s  eff.  %10s  %*s", bar_width(width), "", "samples/s",
-                      "memory", training ? 8 : 1, "step");
+        topt_text_add(&t, "  %*s %9s  eff.  %10s%*s  %*s", bar_width(width), "",
+                      "samples/s", "memory", tight, "", training ? 8 : 1, "step");
     topt_totals_heads(&t, each > 0 ? points : NULL, each > 0 ? training : NULL);
     topt_text_add(&t, "\n");
     json_array_foreach(points, i, p)
@@ -250,11 +266,17 @@ char *topt_plot_curve(const json_t *curve, int width)
     put_unshared(&t, curve);
     if (each > 0)
         topt_text_add(&t,
-                      "eff.: scaling efficiency, speed per GPU against the best row.  "
-                      "Knee: %.0f.\n",
+                      "eff.: scaling efficiency, speed per GPU against the best row\n");
+    if (tight)
+        topt_text_add(&t, "tight: with context and libraries a run may take more than "
+                          "the limit\n");
+    if (json_object_get(curve, "knee"))
+        topt_text_add(&t,
+                      "knee: %.0f GPUs; beyond it each GPU adds less than half of the "
+                      "best speed per GPU\n",
                       topt_json_number_at(curve, "knee"));
     topt_text_of_lacks(&t, curve);
-    return topt_plot_done(&t);
+    return topt_text_take(&t);
 }
 
 /* ---- as SVG ------------------------------------------------------------------------ */
@@ -292,7 +314,7 @@ static char *count_note(const json_t *curve, const json_t *p)
                       topt_show_ns(topt_json_whole_at(p, "time_ns"), a, sizeof a),
                       topt_show_bytes(topt_json_whole_at(p, "memory_bytes"), b, sizeof b),
                       topt_json_words_at(p, "strategy"));
-    return topt_plot_done(&t);
+    return topt_text_take(&t);
 }
 
 /* Set the notes of a series of counts. */
@@ -380,6 +402,8 @@ static int add_knee(struct topt_chart *c, const json_t *curve)
 {
     const struct topt_series *speeds = &c->series[1];
     int knee = 0;
+    if (!json_object_get(curve, "knee"))
+        return 0;
     while (knee < speeds->n && speeds->x[knee] < topt_json_number_at(curve, "knee"))
         knee++;
     if (knee == speeds->n)
@@ -469,6 +493,9 @@ char *topt_svg_curve(const json_t *curve)
     snprintf(limit, sizeof limit, "limit %s",
              topt_show_bytes(topt_json_whole_at(curve, "memory_limit"), a, sizeof a));
     describe(&texts, curve);
+    if (json_object_get(curve, "knee"))
+        topt_text_add(&texts.footnote, "Knee: beyond it each GPU adds less than half of "
+                                       "the best speed per GPU.");
     int rc = n > 0 && (speed_chart(curve, &c[0]) || memory_chart(curve, limit, &c[1]));
     if (rc)
         texts.title.oom = 1;

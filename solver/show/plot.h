@@ -19,8 +19,6 @@ void topt_plot_time_band(const json_t *point, double *ret_low, double *ret_high)
 void topt_plot_band_words(struct topt_text *t, const json_t *point);
 /* Can a limit be drawn without squeezing the values from 'lo' to 'hi' together? */
 int topt_plot_near(double limit, double lo, double hi);
-/* Return the text, which the caller frees; NULL without memory, with 't' freed. */
-char *topt_plot_done(struct topt_text *t);
 
 /* Draw charts below their texts and free the texts; NULL without memory. */
 struct topt_plot_texts {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char FASTEST[] = "fastest that fits";
 enum { LABEL = 12, HEIGHT = 16, SHOWN = 10 };
 
 static const json_t *point_at(const json_t *frontier, int i)
@@ -54,7 +55,7 @@ static char *point_note(const json_t *p)
     if (high > low)
         topt_text_add(&t, "; expected %s to %s", topt_show_ns((int64_t)low, a, sizeof a),
                       topt_show_ns((int64_t)high, b, sizeof b));
-    return topt_plot_done(&t);
+    return topt_text_take(&t);
 }
 
 /* ---- the chart --------------------------------------------------------------------- */
@@ -159,12 +160,23 @@ static int frontier_chart(const json_t *frontier, int bands, const char *limit,
 
 /* ---- for a terminal ---------------------------------------------------------------- */
 
+/* What a point is, or how its memory stands to the limit. */
+static const char *mark_of(const json_t *frontier, const json_t *p, const char *what)
+{
+    const char *verdict = topt_json_words_at(p, "verdict");
+    if (!fits(frontier, p))
+        return "above the limit";
+    if (!strcmp(verdict, "tight"))
+        return strcmp(what, FASTEST) ? verdict : "fastest, tight";
+    return what;
+}
+
 static void list_point(struct topt_text *t, const json_t *frontier, const json_t *p,
                        const char *what)
 {
     char a[32], b[32], c[32], d[32], grid[48];
     const char *strategy = topt_json_words_at(p, "strategy");
-    const char *mark = fits(frontier, p) ? what : "above the limit";
+    const char *mark = mark_of(frontier, p, what);
     snprintf(grid, sizeof grid, "%lldx%lld", (long long)topt_json_whole_at(p, "nodes"),
              (long long)topt_json_whole_at(p, "gpus_per_node"));
     topt_text_add(t, "%*s  %10s  %10s  %10s", LABEL,
@@ -197,12 +209,16 @@ static void list_points(struct topt_text *t, const json_t *frontier, int knee)
     for (int i = 0; i < n; i++)
         if (i % stride == 0 || i == n - 1 || i == knee || i == fastest)
             list_point(t, frontier, point_at(frontier, i),
-                       i == fastest ? "fastest that fits"
+                       i == fastest ? FASTEST
                        : i == knee  ? "knee"
                        : i == 0     ? "least memory"
                                     : "");
     if (n > SHOWN)
         topt_text_add(t, "%*s  a selection of the points; --json lists all\n", LABEL, "");
+    if (knee >= 0 && knee != fastest && fits(frontier, point_at(frontier, knee)))
+        topt_text_add(t,
+                      "%*s  knee: with less memory, time rises faster than beyond it\n",
+                      LABEL, "");
 }
 
 static const char *limit_words(const json_t *frontier, char *buf, size_t size)
@@ -269,7 +285,7 @@ char *topt_plot_frontier(const json_t *frontier, int width)
     topt_text_of_claim(&t, frontier);
     free(drawn);
     topt_chart_fini(&c);
-    return topt_plot_done(&t);
+    return topt_text_take(&t);
 }
 
 /* ---- as SVG ------------------------------------------------------------------------ */

@@ -15,6 +15,8 @@
 void topt_text_of_plan(struct topt_text *out, const json_t *answer, const char *path);
 /* The head: model, cluster, framework and the defaults that were taken. */
 void topt_text_of_question(struct topt_text *out, const json_t *answer);
+/* "16 GPUs (2 nodes x 8 GPUs)"; "1 GPU". */
+void topt_text_of_gpus(struct topt_text *out, int64_t gpus, int64_t nodes, int64_t each);
 /* Rows of alternatives, or of answers for several batches or several kinds of hardware ("hw" of a row), to
  * a question ('job'). */
 enum topt_rows_by { TOPT_ROWS_BY_NAME, TOPT_ROWS_BY_BATCH, TOPT_ROWS_BY_HW };
@@ -40,5 +42,11 @@ const char *topt_part_words(const char *part);
 /* Add a line with the memory as PyTorch and nvidia-smi show it ("memory" of a plan's prediction);
  * nothing where 'numbers' is NULL. */
 void topt_memory_words(struct topt_text *out, const json_t *numbers);
+/* A sentence about the moment of the peak, from "memory_parts": gradients that are not there yet, a loss that
+ * holds much.  The caller frees it; NULL where there is nothing to say. */
+char *topt_text_of_peak(const json_t *memory_parts);
+/* What a run takes, context and libraries included, from "band" and "verdict".  The caller frees it; NULL
+ * where there is no band. */
+char *topt_text_of_memory_band(const json_t *band, const char *verdict);
 
 #endif

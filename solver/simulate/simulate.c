@@ -31,7 +31,7 @@ static void sum_up(struct topt_simulation *s, const struct topt_folded *f)
         }
     }
     s->time_ns = s->schedule.time_ns;
-    s->exposed_ns = s->time_ns > computing ? s->time_ns - computing : 0;
+    s->idle_ns = s->time_ns > computing ? s->time_ns - computing : 0;
 }
 
 int topt_simulate(const struct topt_costing *k, const struct topt_strategy *s,
@@ -112,8 +112,8 @@ json_t *topt_simulation_json(const struct topt_simulation *s,
         "{s:s, s:s, s:I, s:I, s:I, s:I, s:{s:I, s:I}, s:i, s:i, s:I}", "format",
         "topt-simulation/1", "overlap", topt_overlap_name(o->overlap), "time_ns",
         (json_int_t)s->time_ns, "compute_ns", (json_int_t)s->compute_ns, "network_ns",
-        (json_int_t)s->network_ns, "exposed_ns", (json_int_t)s->exposed_ns, "links_ns",
-        "node", (json_int_t)s->link_ns[TOPT_LINK_NODE], "network",
+        (json_int_t)s->network_ns, "idle_ns", (json_int_t)s->idle_ns, "links_ns", "node",
+        (json_int_t)s->link_ns[TOPT_LINK_NODE], "network",
         (json_int_t)s->link_ns[TOPT_LINK_NETWORK], "tasks", s->schedule.n,
         "micro_batches", s->micros, "of_micro_batches",
         (json_int_t)s->program->settings.micro_batches);

@@ -36,7 +36,7 @@ static const struct {
     [FORWARD] = {"f", "forward"},
     [BACKWARD] = {"b", "backward"},
     [UPDATE] = {"u", "begin and end of the step"},
-    [WAITED] = {"w", "exposed communication"},
+    [WAITED] = {"w", "communication while nothing computes"},
     [GATHER] = {"g", "asynchronous gathers of parameters"},
     [REDUCE] = {"r", "asynchronous reductions of gradients"},
 };
@@ -214,9 +214,9 @@ static void put_head(struct drawing *d, const char *title)
     if (s->program->settings.micro_batches > s->micros)
         snprintf(c, sizeof c, "; the first %d of %lld micro-batches are drawn", s->micros,
                  (long long)s->program->settings.micro_batches);
-    snprintf(words, sizeof words, "%s per step, of which %s is exposed communication%s",
-             topt_show_ns(s->time_ns, a, sizeof a),
-             topt_show_ns(s->exposed_ns, b, sizeof b), c);
+    snprintf(words, sizeof words, "%s per step; in %s of it nothing computes%s",
+             topt_show_ns(s->time_ns, a, sizeof a), topt_show_ns(s->idle_ns, b, sizeof b),
+             c);
     topt_svg_head(&d->v, title, words);
     d->v.y += 6;
     for (int k = 0; k < KINDS; k++) {

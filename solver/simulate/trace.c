@@ -86,7 +86,5 @@ char *topt_simulation_trace(const struct topt_simulation *s)
                 put_task(&t, s, i, 1 + l);
     }
     topt_text_add(&t, "\n]}\n");
-    if (t.oom)
-        topt_text_fini(&t);
-    return t.s;
+    return topt_text_take(&t);
 }

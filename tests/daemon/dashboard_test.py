@@ -139,7 +139,7 @@ def check_form(server, page):
     shown = set(page.run("[...document.querySelectorAll('#ask [name]')].map(e => e.name)"))
     ok(names - shown == {"model", "name", "wait_ms", "memory_bytes"}, f"each of the {len(names)} fields of a question has its place",
        names ^ shown)
-    ok(page.run("!document.querySelector('#more').open && !!document.querySelector('#rest [name=\"epsilon\"]')"), "those for experts are folded away")
+    ok(page.run("!document.querySelector('#more').open && !!document.querySelector('#rest [name=\"epsilon\"]')"), "advanced ones are folded away")
     ok(page.run("[...document.querySelectorAll('#ask input, #ask select')].every(e => document.querySelector(`label[for=\"${e.id}\"]`))"), "and each has a label")
 
 
@@ -211,11 +211,11 @@ def check_correction(browser, server, page, a):
 def check_refusals(server, page):
     base = re.sub("&point=.*", "", page.run("location.hash"))
     page.run(f"location.hash = '{base}&memory=2MiB'")
-    ok(settled(page, "!!document.querySelector('#nearest')"), "what does not fit is said, with the nearest: " + text(page, "#nearest"))
+    ok(settled(page, "!!document.querySelector('#said .big.bad')"), "what does not fit is said, and by how much: " + text(page, "#why"))
     ok(page.run("!!document.querySelector('#curve .shade') && /nearest/.test(document.querySelector('#legend').textContent)"),
        "the curve is shaded, with the reason", text(page, "#legend"))
     page.run(f"location.hash = '{base}&memory=48MiB'")
-    ok(settled(page, "!document.querySelector('#nearest') && !!document.querySelector('#curve .shade') && !!document.querySelector('#plan')"),
+    ok(settled(page, "!document.querySelector('#said .big.bad') && !!document.querySelector('#curve .shade') && !!document.querySelector('#plan')"),
        "where the first counts don't fit they are shaded: " + text(page, "#legend")[-160:])
     page.run(f"location.hash = '{base}&memory=80'")
     ok(page.until("!!document.querySelector('[data-name=memory] .error')"), "a wrong value is refused at its field: " + text(page, "[data-name=memory] .error"))

@@ -107,7 +107,7 @@ static int is_plain(const struct topt_costing *k, const struct topt_strategy *st
     int less = recomputes(st) && s.compute_ns <= ret->sum.compute_ns &&
                s.network_ns <= ret->sum.network_ns;
     equal = (equal || less) && s.time_ns == s.compute_ns + s.network_ns &&
-            s.exposed_ns == s.network_ns;
+            s.idle_ns == s.network_ns;
     if (!equal)
         printf("# %s: %lld = %lld + %lld, costs %lld = %lld + %lld\n", k->model->name,
                (long long)s.time_ns, (long long)s.compute_ns, (long long)s.network_ns,

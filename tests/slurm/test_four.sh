@@ -37,23 +37,23 @@ short=${topt/seq=4096/seq=1024} # four GPUs of 40 GB hold it
 few="--topt-mode=mini-parallelism $topt"
 
 gets 2/8/gres:gpu:4 "fewest GPUs that fit in 38.00 GiB each" "Perlmutter, the fewest" $few -C gpu
-gets 2/8/gres:gpu:4 "8 GPUs (2 nodes of 4)" "a number over two nodes" --topt-gpus=8 $topt -C gpu
-gets 2/8/gres:gpu:4 "8 GPUs (2 nodes of 4)" "a task for each GPU, of 32 threads" --topt-gpus=8 $topt -C gpu -N 2 --ntasks-per-node=4 -c 32 --gpus-per-task=1
+gets 2/8/gres:gpu:4 "8 GPUs (2 nodes x 4 GPUs)" "a number over two nodes" --topt-gpus=8 $topt -C gpu
+gets 2/8/gres:gpu:4 "8 GPUs (2 nodes x 4 GPUs)" "a task for each GPU, of 32 threads" --topt-gpus=8 $topt -C gpu -N 2 --ntasks-per-node=4 -c 32 --gpus-per-task=1
 refused "12 GPUs are more than partition 'perlmutter' with 2 nodes of 4 GPUs" "more than there are" --topt-gpus=12 $topt -C gpu
-gets 2/4/gres:gpu:2 "4 GPUs (2 nodes of 2)" "-c leaves two GPUs of each node" --topt-gpus=4 $short -C gpu -c 64
+gets 2/4/gres:gpu:2 "4 GPUs (2 nodes x 2 GPUs)" "-c leaves two GPUs of each node" --topt-gpus=4 $short -C gpu -c 64
 refused "8 GPUs are more than partition 'perlmutter' with 2 nodes of 2 GPUs, by -c 64 allows" "-c and too many GPUs" --topt-gpus=8 $topt -C gpu -c 64
-gets 2/4/gres:gpu:2 "4 GPUs (2 nodes of 2)" "--cpus-per-gpu as well" --topt-gpus=4 $topt -p leonardo --cpus-per-gpu=16
+gets 2/4/gres:gpu:2 "4 GPUs (2 nodes x 2 GPUs)" "--cpus-per-gpu as well" --topt-gpus=4 $topt -p leonardo --cpus-per-gpu=16
 refused "--cpus-per-gpu=64 for each GPU of a whole node is more than the 128 CPUs of a node in partition 'perlmutter'" "which of a whole node counts for all" \
     --topt-gpus=4 $short -C gpu --cpus-per-gpu=64
 refused "--mem-per-gpu=70G for each GPU of a whole node is more than the 256000 MiB of a node" "as memory does" --topt-gpus=4 $short -C gpu --mem-per-gpu=70G
-gets 2/4/gres:gpu:2 "4 GPUs (2 nodes of 2)" "spread by --gpus-per-node" --topt-gpus=4 $short -C gpu -N 2 --gpus-per-node=2
-gets 1/4/gres:gpu:4 "4 GPUs (1 node of 4)" "-N alone is a bound" --topt-gpus=4 $short -C gpu -N 2
+gets 2/4/gres:gpu:2 "4 GPUs (2 nodes x 2 GPUs)" "spread by --gpus-per-node" --topt-gpus=4 $short -C gpu -N 2 --gpus-per-node=2
+gets 1/4/gres:gpu:4 "4 GPUs (1 node x 4 GPUs)" "-N alone is a bound" --topt-gpus=4 $short -C gpu -N 2
 gets 2/8/gres:gpu:4 "planned in multiples of 4 GPUs" "whole nodes" $few -C gpu -N 2
 gets 1/4/gres:gpu:4 "fewest GPUs that fit in 60.00 GiB each" "Leonardo, of 64 GB" $few -p leonardo --gres=gpu:4
-gets 2/8/gres:gpu:4 "8 GPUs (2 nodes of 4)" "eight cores for each GPU" --topt-gpus=8 $topt -p leonardo --gres=gpu:4 -N 2 --ntasks-per-node=4 --cpus-per-task=8
-gets 2/4/gres:gpu:2 "4 GPUs (2 nodes of 2)" "and sixteen" --topt-gpus=4 $topt -p leonardo --cpus-per-task=16
-gets 3/12/gres:gpu:4 "12 GPUs (3 nodes of 4)" "JUWELS Booster, 24 threads for each GPU" --topt-gpus=12 ${topt/batch=64/batch=96} -p booster --cpus-per-task=24 --gres=gpu:4
-gets 1/4/gres:gpu:4 "4 GPUs (1 node of 4)" "JUPITER" --topt-gpus=4 $topt -p jupiter --gres=gpu:4 -c 72
+gets 2/8/gres:gpu:4 "8 GPUs (2 nodes x 4 GPUs)" "eight cores for each GPU" --topt-gpus=8 $topt -p leonardo --gres=gpu:4 -N 2 --ntasks-per-node=4 --cpus-per-task=8
+gets 2/4/gres:gpu:2 "4 GPUs (2 nodes x 2 GPUs)" "and sixteen" --topt-gpus=4 $topt -p leonardo --cpus-per-task=16
+gets 3/12/gres:gpu:4 "12 GPUs (3 nodes x 4 GPUs)" "JUWELS Booster, 24 threads for each GPU" --topt-gpus=12 ${topt/batch=64/batch=96} -p booster --cpus-per-task=24 --gres=gpu:4
+gets 1/4/gres:gpu:4 "4 GPUs (1 node x 4 GPUs)" "JUPITER" --topt-gpus=4 $topt -p jupiter --gres=gpu:4 -c 72
 refused "8 GPUs are more than partition 'jupiter' with 1 node of 4 GPUs" "of which there is one node" --topt-gpus=8 $topt -p jupiter
 
 # The same question of topt plan has the same answer.

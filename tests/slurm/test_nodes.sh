@@ -59,7 +59,7 @@ done
 gets 1/4/gres:gpu:4 "topt: --exclusive gives whole nodes: planned in multiples of 4 GPUs" "the fewest where no GPUs are named" $few --exclusive
 like "$(cat err)" "fits on 1 node, 1.00 GiB per GPU" "and why"
 runs 4 4 "a whole node"
-gets 2/8/gres:gpu:4 "8 GPUs (2 nodes of 4)" "a number of whole nodes" --topt-gpus=8 $topt -p whole
+gets 2/8/gres:gpu:4 "8 GPUs (2 nodes x 4 GPUs)" "a number of whole nodes" --topt-gpus=8 $topt -p whole
 is "$(grep -c 'whole nodes' err)" 0 "of which nothing is to be said"
 scancel "$job"
 

@@ -298,7 +298,7 @@ static void test_sized(void)
     ok(strcmp(shown("ntasks-per-node"), "3") == 0, "tasks per node");
     ok(strcmp(shown("gres"), "fs:2") == 0, "other GRES are kept");
     ok(strstr(said,
-              "topt: 6 GPUs (2 nodes of 3): it fits; data 6; plan p-1 (within -N 4"),
+              "topt: 6 GPUs (2 nodes x 3 GPUs): it fits; data 6; plan p-1 (within -N 4"),
        "said");
     ok(strstr(said, "\ntopt: 12 GPUs would be faster\n") != NULL, "and what else to ask");
     ok(strcmp(getenv("SLURM_TOPT_PLAN"), "p-1") == 0 &&
@@ -459,7 +459,7 @@ static void test_by_node(void)
     option("ntasks-per-node", "1");
     option("tres-per-task", "cpu=8,gres/gpu=3");
     ok(submit(ask_words) == 0 &&
-           strstr(said, "(2 nodes of 3, one task per node): it fits"),
+           strstr(said, "(2 nodes x 3 GPUs, one task per node): it fits"),
        "sized: %s", said);
     ok(strcmp(shown("ntasks"), "2") == 0 && strcmp(shown("ntasks-per-node"), "1") == 0 &&
            strcmp(shown("gpus-per-node"), "3") == 0,

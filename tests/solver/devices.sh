@@ -67,7 +67,7 @@ fi
 check "$(cat err)"
 ratio 18 28 b200-hgx h100-80-dgx && ratio 20 32 h100-80-dgx a100-80-dgx && ratio 8 13 h100-80-dgx mi300x
 check "by plausible factors: B200 2.3 times an H100, that 2.6 times an A100, and as fast as an MI300X"
-"$topt" plan "$llama" --hw gb200-nvl72 --batch 64 --seq 4096 >out 2>err && grep -q "^knee.* 64 (1 node)" out
+"$topt" plan "$llama" --hw gb200-nvl72 --batch 64 --seq 4096 >out 2>err && grep -qE "^(cheapest|knee|fastest).* 64 \(1 node\)" out
 check "64 GPUs of a rack of 72 are tried"
 "$topt" hw list >out 2>err && [ "$(grep -c '^NVIDIA, ' out)" -gt 8 ] && grep -q '^AMD, 2025' out &&
     grep -A9 '^NVIDIA, 2018' out | grep -q 't4-g4dn .*bf16' && [ "$(awk '/^  /' out | wc -l)" -ge 39 ]

@@ -28,7 +28,7 @@ refused 1 "d.svg" "$topt" frontier "$model" --hw lab-cpu --gpus 2 --svg nowhere/
 check "a picture that can't be written is an error"
 
 "$topt" plan "$model" --hw lab-cpu --framework topt --mode mini-parallelism --memory 1MiB -o plan.json >out 2>err &&
-    [ "$(awk 'length($0) > 100 && !/^(fewest|knee|fastest)|GPUs  .* step /' out | wc -l)" -eq 0 ]
+    [ "$(awk 'length($0) > 100 && !/^(fewest|one node|cheapest|knee|fastest)|GPUs  .* step /' out | wc -l)" -eq 0 ]
 check "a plan is told in lines that fit"
 ln -s plan2.json link && mkfifo pipe && : >plan2.json
 "$topt" plan "$model" --hw lab-cpu --framework topt --mode mini-parallelism --memory 1MiB -o link >out 2>err &&

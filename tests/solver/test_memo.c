@@ -207,7 +207,7 @@ static void ask(const struct topt_request *q, struct topt_memo *m, struct tally 
     t->fit += fits;
     t->none += !fits;
     t->with += strstr(a, "\"with\":[{") != NULL;
-    t->named += strstr(a, "\"names\":[\"knee\"") != NULL;
+    t->named += strstr(a, "\"knee\"") != NULL;
     if (topt_memo_bytes(m) > t->bytes)
         t->bytes = topt_memo_bytes(m);
     free(a);

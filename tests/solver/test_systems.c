@@ -277,7 +277,7 @@ static void test_plans(void)
 /* ---- buckets ------------------------------------------------------------------------------- */
 
 struct figures {
-    int64_t time_ns, exposed_ns, bucket_ns;
+    int64_t time_ns, idle_ns, bucket_ns;
     int buckets;
 };
 
@@ -290,7 +290,7 @@ static struct figures bucketed(const struct topt_costing *k,
     struct topt_simulation s;
     if (topt_simulate(k, st, &o, &s, NULL))
         return (struct figures){0};
-    struct figures f = {s.time_ns, s.exposed_ns, s.bucket_ns, s.buckets};
+    struct figures f = {s.time_ns, s.idle_ns, s.bucket_ns, s.buckets};
     topt_simulation_fini(&s);
     return f;
 }
@@ -329,8 +329,8 @@ static void test_buckets(void)
            "nothing of the large one is hidden");
     ok(each.time_ns < plain.time_ns && each.time_ns > plain.time_ns - each.bucket_ns,
        "all small ones but the last run behind backward");
-    ok(late.buckets == 4 && late.exposed_ns > each.exposed_ns &&
-           late.time_ns > 1000000000 && late.time_ns < 1000000000 + plain.time_ns,
+    ok(late.buckets == 4 && late.idle_ns > each.idle_ns && late.time_ns > 1000000000 &&
+           late.time_ns < 1000000000 + plain.time_ns,
        "looked at once a second, they wait for its end");
     topt_strategy_destroy(st);
     topt_router_destroy(router);

@@ -23,7 +23,6 @@
 #include <string.h>
 
 enum {
-    DEFAULT_RANK = 16,
     MAX_RANK = 65536,
     MAX_SPEC = 1000,
     MAX_PARTS = 4, /* of one operator: what concat joins */
@@ -425,7 +424,7 @@ static int read_lora(struct trainer *t, char *spec)
     char *names = rank ? strchr(rank + 1, ':') : NULL;
     if (names)
         *names++ = '\0';
-    t->rank = DEFAULT_RANK;
+    t->rank = TOPT_LORA_RANK;
     if (rank && rank[1] && topt_parse_int(rank + 1, 1, MAX_RANK, &t->rank, t->err))
         return topt_wrap(t->err, "the rank");
     snprintf(targets, sizeof targets, "%s", names && *names ? names : all_linear);

@@ -1,4 +1,5 @@
-/* alternatives.c - one answer beside others: the fewest GPUs, the knee, the fastest.
+/* alternatives.c - one answer beside others: the fewest GPUs, a whole node, the cheapest, the knee, the
+ * fastest.
  *
  * The fastest is the smallest count than which none that was tried is faster; best.h defines
  * the knee and efficiency.  "min_efficiency" of each is the roundest one that would choose it. */
@@ -12,15 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t fastest_of(const json_t *points)
-{
-    size_t at = 0;
-    for (size_t i = 1; i < json_array_size(points); i++)
-        if (topt_json_number_at(json_array_get(points, i), "time_ns") <
-            topt_json_number_at(json_array_get(points, at), "time_ns"))
-            at = i;
-    return at;
-}
+/* A name of a point, and why it has it. */
+struct named {
+    size_t at;
+    const char *name, *why;
+};
 
 /* Add a row; a number of GPUs that has one already gets another name. */
 static void add_row(json_t *rows, const json_t *point, const char *name, const char *why)
@@ -80,17 +77,33 @@ int topt_alternatives_find(struct topt_planning *m, json_t *fewest, const int64_
     }
     if (!json_array_size(ret->points))
         return 0;
-    size_t knee = (size_t)topt_rate_points(ret->points),
-           fastest = fastest_of(ret->points);
-    const json_t *at = json_array_get(ret->points, 0);
-    add_row(ret->named, at, "fewest", why_fewest);
-    if (knee <= fastest)
-        add_row(
-            ret->named, json_array_get(ret->points, knee), "knee",
-            "beyond it each further GPU adds less than half of the best speed per GPU");
-    add_row(ret->named, json_array_get(ret->points, fastest), "fastest", why_fastest);
-    for (size_t i = 0; i < json_array_size(ret->named); i++)
-        put_choice(ret->points, json_array_get(ret->named, i));
+    size_t i, fastest = 0, cheapest = 0, node = SIZE_MAX;
+    double soonest = INFINITY, least = INFINITY;
+    json_t *p;
+    json_array_foreach(ret->points, i, p)
+    {
+        double ns = topt_json_number_at(p, "time_ns"),
+               gpus = topt_json_number_at(p, "gpus");
+        fastest = ns < soonest ? i : fastest;
+        soonest = fmin(soonest, ns);
+        cheapest = gpus * ns < least ? i : cheapest;
+        least = fmin(least, gpus * ns);
+        node = gpus == topt_hw_gpus_per_node(m->request->hw) ? i : node;
+    }
+    const struct named named[] = {
+        {0, "fewest", why_fewest},
+        {node, "one node", "all GPUs of one node"},
+        {cheapest, "cheapest", "fewest GPU-hours"},
+        {(size_t)topt_rate_points(ret->points), "knee",
+         "beyond it each further GPU adds less than half of the best speed per GPU"},
+        {fastest, "fastest", why_fastest}};
+    json_array_foreach(ret->points, i, p)
+    {
+        for (size_t k = 0; k < sizeof named / sizeof *named; k++)
+            if (named[k].at == i)
+                add_row(ret->named, p, named[k].name, named[k].why);
+    }
+    json_array_foreach(ret->named, i, p) put_choice(ret->points, p);
     return 0;
 }
 

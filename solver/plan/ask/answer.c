@@ -7,6 +7,7 @@
 #include "planning.h"
 #include "free.h"
 #include "request.h"
+#include "topt_plan_doc.h"
 #include "topt_question.h"
 #include "topt_simulate.h"
 #include "topt_text.h"
@@ -72,17 +73,14 @@ static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_be
     json_object_set(a, "memory_parts", json_object_get(predicted, "memory_parts"));
     json_object_set(a, "memory", json_object_get(predicted, "memory"));
     json_object_set(a, "band", json_object_get(predicted, "band"));
-    if (json_object_get(predicted, "simulated_ns"))
-        json_object_set(a, "simulated_ns", json_object_get(predicted, "simulated_ns"));
-    if (json_object_get(predicted, "stages"))
-        json_object_set(a, "stages", json_object_get(predicted, "stages"));
+    json_object_set(a, "verdict", json_object_get(predicted, "verdict"));
+    /* Nothing is put where there is none. */
+    json_object_set(a, "simulated_ns", json_object_get(predicted, "simulated_ns"));
+    json_object_set(a, "stages", json_object_get(predicted, "stages"));
     if (c->stage.stages)
         json_object_set_new(a, "idle_ns", json_integer(c->stage.idle_ns));
-    json_t *uniform = json_object_get(plan, "uniform");
-    if (uniform)
-        json_object_set(a, "uniform", uniform);
-    if (f->pins)
-        json_object_set(a, "pins", f->pins);
+    json_object_set(a, "uniform", json_object_get(plan, "uniform"));
+    json_object_set(a, "pins", f->pins);
     json_object_set_new(a, "configs", json_integer(stats->configs));
     json_object_set_new(a, "layouts", json_integer(stats->layouts));
     json_object_set_new(a, "edge_entries", json_integer(stats->edge_entries));
@@ -102,9 +100,9 @@ static int put_fused(const struct topt_costing *k, const struct topt_strategy *s
         return -1;
     json_object_set_new(answer, "fused",
                         json_pack("{s:I, s:I, s:I, s:i}", "time_ns",
-                                  (json_int_t)x.time_ns, "exposed_ns",
-                                  (json_int_t)x.exposed_ns, "reduce_ns",
-                                  (json_int_t)x.bucket_ns, "buckets", x.buckets));
+                                  (json_int_t)x.time_ns, "idle_ns", (json_int_t)x.idle_ns,
+                                  "reduce_ns", (json_int_t)x.bucket_ns, "buckets",
+                                  x.buckets));
     topt_simulation_fini(&x);
     return 0;
 }
@@ -326,11 +324,10 @@ static int too_heavy(const struct topt_request *r, const struct topt_best *b,
 {
     int64_t floor = topt_best_bound(b), limit = topt_request_limit(r);
     int open = b->certificate.decided || floor <= limit;
-    char have[32], need[32], why[200];
+    char have[32], need[32], why[240];
+    double over = 100.0 * ((double)floor / (double)limit - 1);
     topt_show_bytes(limit, have, sizeof have);
     topt_show_bytes(open ? b->solution.memory_bytes : floor, need, sizeof need);
-    if (!open && !strcmp(have, need))
-        snprintf(need, sizeof need, "%lld bytes more", (long long)(floor - limit));
     snprintf(
         why, sizeof why,
         b->certificate.decided
@@ -339,11 +336,14 @@ static int too_heavy(const struct topt_request *r, const struct topt_best *b,
         : open  ? "no plan was found that fits in %s per GPU: %lld GPU%s %s, perhaps less"
         : doubt ? "no plan was found that fits in %s per GPU: %lld GPU%s at least %s; "
                   "fewer GPUs were not settled"
-                : "nothing fits in %s per GPU: %lld GPU%s at least %s",
-        have, (long long)gpus, gpus == 1 ? " needs" : "s need", need);
+                : "nothing fits in %s per GPU: %lld GPU%s at least %s, %.*f %% more",
+        have, (long long)gpus, gpus == 1 ? " needs" : "s need", need,
+        over < 0.1 ? 4 : over < 10, over);
     if (no_plan(r, open || doubt ? TOPT_FITS_UNKNOWN : TOPT_FITS_NOT, why, ret, err))
         return -1;
     json_object_set_new(*ret, "nearest", nearest_json(b));
+    if (!open && !doubt)
+        json_object_set_new(*ret, "verdict", json_string("does not fit"));
     return 0;
 }
 

@@ -87,12 +87,6 @@ int topt_answer_unfinished(const struct topt_planning *m, int64_t gpus, json_t *
 int topt_answer_infeasible(struct topt_planning *m, int64_t gpus, int doubt, json_t **ret,
                            struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Put "with", what would fit on fewer than 'below' of these GPUs, INT64_MAX: on any, if it had been
- * asked for.  Of spaces that take long nothing is tried. */
-int topt_answer_relaxed(struct topt_planning *m, const int64_t *count, int n,
-                        int64_t below, json_t *answer,
-                        struct topt_error *err) TOPT_MUST_CHECK;
-
 /* So many can't share the batch (topt_count_divides_batch). */
 int topt_answer_indivisible(const struct topt_planning *m, int64_t gpus,
                             const int64_t nearest[2], json_t **ret,
@@ -119,7 +113,7 @@ int topt_answer_curve(const struct topt_request *r, struct topt_memo *memo, json
  *   knee         the last count, going up, at which each GPU more than at the knee so far adds
  *                at least half of the best speed a GPU
  * Put "efficiency" into each of the points, ascending in "gpus", that has a time.  Returns the
- * number in the array of the knee, or -1 where none has one. */
+ * number in the array of the knee, or -1 where it would be the end of the range. */
 int topt_rate_points(json_t *points);
 
 /* ---- one answer beside others (alternatives.c) -------------------------------------- */
@@ -127,7 +121,7 @@ int topt_rate_points(json_t *points);
 struct topt_alternatives {
     json_t *points; /* those of a curve, of the counts that fit */
     json_t *
-        named; /* the fewest, the knee and the fastest, ascending; one that is several once */
+        named; /* the fewest, one node, the cheapest, the knee, the fastest; one that is several once */
 };
 
 /* Solve the counts (ascending) and name those that people book.  'fewest': the point of the
@@ -150,5 +144,10 @@ void topt_alternatives_fini(struct topt_alternatives *a);
 /* A request of mode mini-parallelism. */
 int topt_answer_fewest(struct topt_planning *m, json_t **ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Put "with" into an answer that nothing fits on 'gpus': the smallest larger number that something fits on,
+ * and options with which something fits on as many.  Of a number that no person asked for nothing is put. */
+int topt_answer_put_ways(struct topt_planning *m, int64_t gpus, json_t *answer,
+                         struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

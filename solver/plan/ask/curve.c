@@ -83,6 +83,7 @@ int topt_best_point(struct topt_planning *m, const struct topt_best *b, int64_t 
             p, "space",
             json_string(topt_space_words(b->space, b->alike, space, sizeof space)));
         rc = put_checked(m, b, p, err);
+        topt_put_verdict(p, topt_request_limit(m->request));
     }
     if (rc)
         json_decref(p);
@@ -134,13 +135,14 @@ int topt_rate_points(json_t *points)
 {
     double best = best_speed_a_gpu(points);
     const json_t *k = NULL;
-    int knee = -1;
+    int knee = -1, last = -1;
     size_t i;
     json_t *p;
     json_array_foreach(points, i, p)
     {
         if (speed(p) <= 0)
             continue;
+        last = (int)i;
         double more = topt_json_number_at(p, "gpus") - topt_json_number_at(k, "gpus");
         json_object_set_new(p, "efficiency",
                             json_real(speed(p) / topt_json_number_at(p, "gpus") / best));
@@ -149,7 +151,7 @@ int topt_rate_points(json_t *points)
             k = p;
         }
     }
-    return knee;
+    return knee < last ? knee : -1;
 }
 
 /* ---- whole curves ------------------------------------------------------------------- */
@@ -224,14 +226,12 @@ static json_t *curve_head(const struct topt_request *r)
                      (json_int_t)topt_request_limit(r), "points");
 }
 
-/* Each count's efficiency; "knee" is a number of GPUs. */
+/* Each count's efficiency; "knee" is a number of GPUs, and not there where there is none. */
 static void put_efficiency(json_t *curve)
 {
     json_t *points = json_object_get(curve, "points");
-    int knee = topt_rate_points(points);
-    if (knee >= 0)
-        json_object_set(curve, "knee",
-                        json_object_get(json_array_get(points, (size_t)knee), "gpus"));
+    const json_t *knee = json_array_get(points, (size_t)topt_rate_points(points));
+    json_object_set(curve, "knee", json_object_get(knee, "gpus"));
 }
 
 int topt_answer_curve(const struct topt_request *r, struct topt_memo *memo, json_t **ret,

@@ -30,44 +30,18 @@ struct fewest {
         doubt;
 };
 
-/* Why the count before was not enough. */
-static int why_not_fewer(struct topt_planning *m, const struct fewest *f, char *why,
-                         size_t size, struct topt_error *err)
+/* Why the count before was not enough: the least that anything needs there. */
+static int why_least(struct topt_planning *m, const struct fewest *f, const char *limit,
+                     char *why, size_t size, struct topt_error *err)
 {
-    const struct topt_request *r = m->request;
-    char limit[32], need[32];
-    topt_show_bytes(topt_request_limit(r), limit, sizeof limit);
-    if (!f->fewer && r->counts == TOPT_COUNTS_NODES) {
-        snprintf(why, size, "fits on %lld node%s, %s per GPU",
-                 (long long)f->gpus / topt_hw_gpus_per_node(r->hw),
-                 f->gpus == topt_hw_gpus_per_node(r->hw) ? "" : "s", limit);
-        return 0;
-    }
-    if (!f->fewer) {
-        snprintf(why, size, "fits on one GPU (%s usable)", limit);
-        return 0;
-    }
-    if (f->doubt && f->doubt != f->fewer) {
-        snprintf(why, size,
-                 "fewest GPUs found to fit in %s each; on %lld, operators were fixed by "
-                 "heuristic",
-                 limit, (long long)f->doubt);
-        return 0;
-    }
-    int64_t bound = topt_count_least_bytes(m, f->fewer);
-    if (bound > topt_request_limit(r)) {
-        snprintf(why, size,
-                 "fewest GPUs that fit in %s each: %lld would need more than %s", limit,
-                 (long long)f->fewer, topt_show_bytes(bound, need, sizeof need));
-        return 0;
-    }
     struct topt_best b;
+    char need[32];
     int n = snprintf(why, size, "fewest GPUs that fit in %s each", limit);
     if (topt_count_solve(m, f->fewer, 0, TOPT_GOAL_LEAST, &b, err))
         return topt_planning_gave_up(m, err) ? 0 : -1;
-    int open = b.certificate.decided || topt_best_bound(&b) <= topt_request_limit(r);
-    topt_show_bytes(open ? b.solution.memory_bytes : topt_best_bound(&b), need,
-                    sizeof need);
+    int64_t least = topt_best_bound(&b);
+    int open = b.certificate.decided || least <= topt_request_limit(m->request);
+    topt_show_bytes(open ? b.solution.memory_bytes : least, need, sizeof need);
     if (b.found && n > 0 && (size_t)n < size)
         snprintf(why + n, size - (size_t)n,
                  b.certificate.decided
@@ -76,6 +50,35 @@ static int why_not_fewer(struct topt_planning *m, const struct fewest *f, char *
                         : ": %lld would need at least %s",
                  (long long)f->fewer, need);
     topt_best_fini(&b);
+    return 0;
+}
+
+/* ... without a search where one may take long. */
+static int why_not_fewer(struct topt_planning *m, const struct fewest *f, char *why,
+                         size_t size, struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    int64_t bound = f->fewer ? topt_count_least_bytes(m, f->fewer) : 0;
+    int each = topt_hw_gpus_per_node(r->hw);
+    char limit[32], need[32];
+    topt_show_bytes(topt_request_limit(r), limit, sizeof limit);
+    if (!f->fewer && r->counts == TOPT_COUNTS_NODES)
+        snprintf(why, size, "fits on %lld node%s, %s per GPU", (long long)f->gpus / each,
+                 f->gpus == each ? "" : "s", limit);
+    else if (!f->fewer)
+        snprintf(why, size, "fits on one GPU (%s usable)", limit);
+    else if (f->doubt && f->doubt != f->fewer)
+        snprintf(why, size,
+                 "fewest GPUs found to fit in %s each; on %lld, operators were fixed by "
+                 "heuristic",
+                 limit, (long long)f->doubt);
+    else if (bound > topt_request_limit(r) && r->space != TOPT_SPACE_UNIFORM)
+        snprintf(why, size,
+                 "fewest GPUs that fit in %s each: %lld would need more than %s (a lower "
+                 "bound)",
+                 limit, (long long)f->fewer, topt_show_bytes(bound, need, sizeof need));
+    else
+        return why_least(m, f, limit, why, size, err);
     return 0;
 }
 
@@ -150,7 +153,7 @@ static int fall_back_to_uniform(const struct topt_request *asked, int64_t gpus,
 
 /* Something that the request excluded, knowingly or not, and how to have it. */
 struct relaxation {
-    const char *ask;
+    const char *ask; /* NULL: the number of GPUs */
     int (*excluded)(const struct topt_planning *m);
     void (*allow)(struct topt_request *r); /* NULL: as it is */
     const char *train;                     /* what is trained instead; NULL: the same */
@@ -261,13 +264,15 @@ static int try_relaxed(const struct topt_planning *asked, const struct relaxatio
     if (rc > 0 && !(rc = topt_planning_init(&m, &r, err))) {
         m.memo = memo;
         rc = first_fit(&m, count, n, &f, err);
-        snprintf(ask, sizeof ask, "%s%s", x->ask,
+        snprintf(ask, sizeof ask, "%s%s", x->ask ? x->ask : "",
                  x->of_loss ? topt_loss_kernel_name(r.settings.loss) : "");
         if (!rc && f.best.found)
-            json_array_append_new(with,
-                                  json_pack("{s:s, s:I, s:I}", "ask", ask, "gpus",
-                                            (json_int_t)f.gpus, "memory_bytes",
-                                            (json_int_t)f.best.solution.memory_bytes));
+            json_array_append_new(
+                with, json_pack("{s:o, s:I, s:I}", "ask",
+                                x->ask ? json_string(ask)
+                                       : json_sprintf("--gpus %lld", (long long)f.gpus),
+                                "gpus", (json_int_t)f.gpus, "memory_bytes",
+                                (json_int_t)f.best.solution.memory_bytes));
         topt_best_fini(&f.best);
         topt_planning_fini(&m);
     }
@@ -275,21 +280,24 @@ static int try_relaxed(const struct topt_planning *asked, const struct relaxatio
     return rc;
 }
 
-int topt_answer_relaxed(struct topt_planning *m, const int64_t *count, int n,
-                        int64_t below, json_t *answer, struct topt_error *err)
+/* "with": what would fit on fewer than 'below' GPUs if it had been asked for.  Of spaces
+ * that take long nothing is tried. */
+static int put_relaxed(struct topt_planning *m, const int64_t *count, int n,
+                       int64_t below, json_t *answer, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
-    json_t *with = json_array();
+    json_t *with = json_object_get(answer, "with");
     int rc = 0;
+    if (!with)
+        json_object_set_new(answer, "with", with = json_array());
     while (n > 0 && count[n - 1] >= below)
         n--;
     for (int i = 0; i < RELAXATIONS && !rc && r->space == TOPT_SPACE_UNIFORM; i++)
         if (!topt_request_brief(r) && relaxations[i].excluded(m) &&
             (below == INT64_MAX || !relaxations[i].of_loss))
             rc = try_relaxed(m, &relaxations[i], count, n, with, err);
-    if (!rc && json_array_size(with))
-        json_object_set(answer, "with", with);
-    json_decref(with);
+    if (!json_array_size(with))
+        json_object_del(answer, "with");
     return rc;
 }
 
@@ -382,7 +390,7 @@ static int answer_found(struct topt_planning *m, const struct counts *c,
     if (!rc && json_array_size(all.named))
         json_object_set(*ret, "alternatives", all.named);
     if (!rc)
-        rc = topt_answer_relaxed(m, c->at, c->n, f->gpus, *ret, err);
+        rc = put_relaxed(m, c->at, c->n, f->gpus, *ret, err);
     if (!rc && topt_request_brief(r))
         json_object_set_new(*ret, "brief", json_true());
     topt_alternatives_fini(&all);
@@ -402,7 +410,7 @@ static int answer_not_found(struct topt_planning *m, const struct counts *c,
         return topt_answer_indivisible(m, c->at[0], nearest, ret, err);
     if (topt_answer_infeasible(m, f->gpus, f->doubt && f->doubt != f->gpus, ret, err))
         return -1;
-    return topt_answer_relaxed(m, c->at, c->n, INT64_MAX, *ret, err);
+    return put_relaxed(m, c->at, c->n, INT64_MAX, *ret, err);
 }
 
 /* A last resort, such as tensor parallelism over nodes, is tried only after every number of
@@ -417,6 +425,27 @@ static int widen_until_it_fits(struct topt_planning *m, const struct counts *c,
             return -1;
     }
     return 0;
+}
+
+int topt_answer_put_ways(struct topt_planning *m, int64_t gpus, json_t *answer,
+                         struct topt_error *err)
+{
+    static const struct relaxation more_gpus = {.ask = NULL};
+    struct topt_request r = *m->request;
+    struct counts c;
+    int first = 0;
+    if (!r.ngpu_list || r.space != TOPT_SPACE_UNIFORM || r.pin || topt_request_brief(&r))
+        return 0;
+    r.ngpu_list = 0;
+    if (topt_request_counts(&r, &c.at, &c.n, err))
+        return -1;
+    while (first < c.n && c.at[first] <= gpus)
+        first++;
+    json_t *with = json_array();
+    json_object_set_new(answer, "with", with);
+    int rc = try_relaxed(m, &more_gpus, c.at + first, c.n - first, with, err);
+    free(c.at);
+    return rc ? -1 : put_relaxed(m, &gpus, 1, INT64_MAX, answer, err);
 }
 
 int topt_answer_fewest(struct topt_planning *m, json_t **ret, struct topt_error *err)

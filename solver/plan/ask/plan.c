@@ -56,9 +56,9 @@ static int mini_time(struct topt_planning *m, json_t **ret, struct topt_error *e
         topt_best_fini(&b);
         if (!gave_up && !shares_inside_nodes(m, nearest))
             return topt_answer_indivisible(m, r->gpus, nearest, ret, err);
-        return gave_up ? topt_answer_unfinished(m, r->gpus, ret, err)
-                       : topt_answer_infeasible(m, r->gpus, 0, ret, err) ||
-                             topt_answer_relaxed(m, &r->gpus, 1, INT64_MAX, *ret, err);
+        int rc = gave_up ? topt_answer_unfinished(m, r->gpus, ret, err)
+                         : topt_answer_infeasible(m, r->gpus, 0, ret, err);
+        return rc || gave_up ? rc : topt_answer_put_ways(m, r->gpus, *ret, err);
     }
     snprintf(why, sizeof why, "%s on %d GPU%s within %s per GPU",
              b.stopped ? "fastest found so far" : "fastest", b.mesh.devices,
@@ -104,7 +104,10 @@ static const char *needs_of(const struct topt_request *r, const json_t *uniform)
 static void put_question(const struct topt_request *r, json_t *answer)
 {
     const json_t *uniform = json_object_get(answer, "uniform");
-    json_object_set_new(answer, "job", topt_request_job(r));
+    json_t *job = topt_request_job(r);
+    if (r->min_efficiency <= 0) /* else the question is another one */
+        json_object_set_new(job, "mode", json_string(topt_mode_name(r->mode)));
+    json_object_set_new(answer, "job", job);
     json_object_set_new(answer, "assumed", topt_request_assumed(r));
     const char *needs = r->framework ? needs_of(r, uniform) : NULL;
     if (needs)

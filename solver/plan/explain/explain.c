@@ -36,11 +36,13 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
     char a[32], b[32], c[32];
     const struct topt_framework *f = NULL;
     const char *name = json_string_value(json_object_get(doc, "framework"));
-    topt_text_add(t, "%s on %d GPU", p->model->name, p->mesh.devices);
-    if (p->mesh.devices > 1)
-        topt_text_add(t, "s (%d node%s of %d)", p->mesh.nodes,
-                      p->mesh.nodes > 1 ? "s" : "", p->mesh.per_node);
-    topt_text_add(t, ": %s\n", topt_json_words_at(doc, "strategy"));
+    topt_text_add(t, "%s on ", p->model->name);
+    topt_text_of_gpus(t, p->mesh.devices, p->mesh.nodes, p->mesh.per_node);
+    topt_text_add(t, " of %s (%s), batch %lld", topt_hw_name(p->hw),
+                  topt_hw_device(p->hw), (long long)p->model->batch);
+    if (p->model->seq > 1)
+        topt_text_add(t, ", sequence length %s", topt_rates_grouped(p->model->seq, a));
+    topt_text_add(t, "\nStrategy: %s.\n", topt_json_words_at(doc, "strategy"));
     if (name && !topt_framework_find(name, &f, NULL))
         topt_text_add(t, "Framework: %s, source: %s.\n", f->title, f->source);
     const char *why = json_string_value(json_object_get(doc, "why"));
@@ -62,7 +64,7 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
     topt_text_add(t, ".\nPrecision %s: %s.\n", topt_precision_of(&p->settings)->name,
                   topt_precision_of(&p->settings)->means);
     if (p->settings.micro_batches > 1)
-        topt_text_add(t, "Gradient accumulation: %lld steps with a batch of %lld each.\n",
+        topt_text_add(t, "Gradient accumulation: %lld steps of %lld samples each.\n",
                       (long long)p->settings.micro_batches, (long long)p->micro->batch);
 }
 
@@ -87,18 +89,21 @@ static void put_memory(struct topt_text *t, const struct topt_plan_doc *p,
     const char *key;
     json_t *value;
     int64_t limit = topt_json_whole_at(doc, "memory_limit");
-    json_t *parts = json_object_get(json_object_get(doc, "predicted"), "memory_parts");
+    const json_t *predicted = json_object_get(doc, "predicted");
+    json_t *parts = json_object_get(predicted, "memory_parts");
+    const char *verdict = topt_json_words_at(predicted, "verdict");
+    char *peak = topt_text_of_peak(parts);
+    char *band = topt_text_of_memory_band(json_object_get(predicted, "band"), verdict);
     int papers = topt_accounting_is_papers(p->settings.accounting);
-    topt_text_add(t, "\nMemory per GPU%s: %s", papers ? " as papers count it" : "",
+    topt_text_add(t, "\nMemory per GPU%s: %s",
+                  papers ? " as papers count it" : " at the peak",
                   topt_show_bytes(p->memory_bytes, a, sizeof a));
-    if (papers)
-        topt_text_add(t, " (a run needs %s at its peak)",
-                      topt_show_bytes(p->program->peak_bytes, b, sizeof b));
-    else if (p->settings.gather == TOPT_GATHER_OPERATOR)
-        topt_text_add(t, " (%s at the peak of the computation)",
+    if (papers || p->settings.gather == TOPT_GATHER_OPERATOR)
+        topt_text_add(t, " (a run needs %s)",
                       topt_show_bytes(p->program->peak_bytes, b, sizeof b));
     if (limit)
-        topt_text_add(t, " of %s usable", topt_show_bytes(limit, c, sizeof c));
+        topt_text_add(t, " of %s usable: %s", topt_show_bytes(limit, c, sizeof c),
+                      verdict);
     topt_text_add(t, "\n");
     topt_memory_words(t, json_object_get(json_object_get(doc, "predicted"), "memory"));
     json_object_foreach(parts, key, value)
@@ -106,10 +111,12 @@ static void put_memory(struct topt_text *t, const struct topt_plan_doc *p,
         if (strcmp(key, "reserve"))
             put_part(t, topt_part_words(key), json_integer_value(value), p->memory_bytes);
     }
-    if (topt_json_whole_at(parts, "reserve"))
-        topt_text_add(
-            t, "  outside this limit: context, libraries and fragmentation, up to %s\n",
-            topt_show_bytes(topt_json_whole_at(parts, "reserve"), a, sizeof a));
+    if (peak)
+        topt_text_add(t, "  %s\n", peak);
+    free(peak);
+    if (band)
+        topt_text_add(t, "  %s\n", band);
+    free(band);
 }
 
 /* ---- why not fewer GPUs, and what more would buy ------------------------------------------ */
@@ -203,9 +210,7 @@ static json_t *around_json(const struct topt_plan_doc *p, const json_t *doc,
         json_array_append_new(
             list, json_pack("{s:I, s:O, s:I, s:I, s:I}", "gpus", (json_int_t)count[i],
                             "feasible", fits, "memory_limit",
-                            (json_int_t)(r.memory_limit ? r.memory_limit
-                                                        : topt_hw_memory_bytes(p->hw)),
-                            "memory_bytes",
+                            (json_int_t)topt_request_limit(&r), "memory_bytes",
                             (json_int_t)topt_json_whole_at(what, "memory_bytes"),
                             "time_ns", (json_int_t)topt_json_whole_at(what, "time_ns")));
         json_decref(answer);
@@ -317,8 +322,7 @@ static json_t *said(const json_t *doc)
         "mesh", "mode", "algorithm", "memory_limit", "settings", "pins"};
     json_t *ret = json_object();
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (json_object_get(doc, keys[i]))
-            json_object_set(ret, keys[i], json_object_get(doc, keys[i]));
+        json_object_set(ret, keys[i], json_object_get(doc, keys[i]));
     return ret;
 }
 

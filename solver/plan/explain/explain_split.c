@@ -78,9 +78,7 @@ static char *choice_words(const struct topt_plan_doc *p, int i)
 {
     struct topt_text t = {0};
     put_choice(&t, p, i);
-    if (t.oom)
-        topt_text_fini(&t);
-    return t.s;
+    return topt_text_take(&t);
 }
 
 /* ---- operators together ------------------------------------------------------------ */

@@ -291,8 +291,8 @@ int topt_explain_time(struct topt_text *t, const struct topt_plan_doc *p,
         topt_text_add(t, "  %s exposed communication",
                       topt_show_ns(s.network_ns, a, sizeof a));
         if (sum(&s.network) > s.network_ns)
-            topt_text_add(t, ", besides %s hidden behind compute",
-                          topt_show_ns(sum(&s.network) - s.network_ns, b, sizeof b));
+            topt_text_add(t, ", of %s in all; the rest is hidden behind compute",
+                          topt_show_ns(sum(&s.network), b, sizeof b));
         topt_text_add(t, "\n");
         put_lines(t, &s.network, p->time_ns);
     }

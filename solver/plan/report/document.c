@@ -138,6 +138,7 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
     json_object_set_new(p, "memory", topt_memory_numbers(f->k, c));
     json_object_set_new(p, "band",
                         topt_prediction_band(f->k->hw, f->k->settings, c, f->peak_bytes));
+    topt_put_verdict(p, f->memory_limit);
     put_simulated(f, p);
     return p;
 }
@@ -357,8 +358,7 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
         json_object_set_new(doc, "why", json_string(f->why));
     if (f->memory_limit)
         json_object_set_new(doc, "memory_limit", json_integer(f->memory_limit));
-    if (f->pins)
-        json_object_set(doc, "pins", f->pins);
+    json_object_set(doc, "pins", f->pins); /* none where there are none */
     if (!doc || topt_json_id(doc, 'p', id) < 0) {
         json_decref(doc);
         topt_nomem(err, "a plan document");

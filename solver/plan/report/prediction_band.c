@@ -11,6 +11,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "topt_json.h"
+
 json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_cost *c)
 {
     int64_t low, high;
@@ -20,7 +22,8 @@ json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_c
                             json_integer(c->sum.class_bytes[i]));
     json_object_set_new(parts, topt_class_name(TOPT_CLASS_RECOMPUTED),
                         json_integer(c->recomputed_bytes));
-    json_object_set_new(parts, "transient", json_integer(c->transient_cap));
+    json_object_set_new(parts, c->at_loss ? "loss" : "transient",
+                        json_integer(c->transient_cap));
     json_object_set_new(parts, "waiting", json_integer(c->crossing * c->crossing_cap));
     topt_hw_runtime_bytes(hw, &low, &high);
     json_object_set_new(parts, "reserve", json_integer(high));
@@ -71,4 +74,14 @@ json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_setting
     return json_pack("{s:{s:I, s:I}, s:o}", "memory", "low_bytes",
                      (json_int_t)(least + low), "high_bytes", (json_int_t)(most + high),
                      "time", time_band(hw, c));
+}
+
+void topt_put_verdict(json_t *answer, int64_t limit)
+{
+    const json_t *memory = json_object_get(json_object_get(answer, "band"), "memory");
+    const char *words = topt_json_whole_at(answer, "memory_bytes") > limit
+                            ? "does not fit"
+                        : topt_json_whole_at(memory, "high_bytes") > limit ? "tight"
+                                                                           : "fits";
+    json_object_set_new(answer, "verdict", json_string(words));
 }

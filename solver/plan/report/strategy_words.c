@@ -126,9 +126,7 @@ char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *me
     if (n == 0)
         topt_text_add(&t, "no parameters");
     put_rest(&t, s, micro_batches);
-    if (t.oom)
-        topt_text_fini(&t);
-    return t.s;
+    return topt_text_take(&t);
 }
 
 static char *uniform_words(const struct topt_framework *f, const struct topt_degrees *v,
@@ -148,7 +146,7 @@ static char *uniform_words(const struct topt_framework *f, const struct topt_deg
         topt_text_add(&t, "one GPU");
     if (v->recompute)
         topt_text_add(&t, ", checkpointing");
-    topt_text_add(&t, ", micro-batch %lld", (long long)micro_batch);
+    topt_text_add(&t, ", micro-batch size %lld", (long long)micro_batch);
     if (v->micro_batches > 1)
         topt_text_add(&t,
                       v->stages > 1 ? ", %lld micro-batches per step"

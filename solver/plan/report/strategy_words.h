@@ -12,7 +12,7 @@ char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *me
                           const struct topt_strategy *s, int64_t micro_batches);
 
 /* The same, and where 'f' is not NULL, of a uniform strategy as that framework calls it: "FSDP2 over
- * 8 GPUs, checkpointing, micro-batch 1, 4 accumulation steps". */
+ * 8 GPUs, checkpointing, micro-batch size 1, 4 accumulation steps". */
 char *topt_solution_words(const struct topt_framework *f, const struct topt_model *m,
                           const struct topt_mesh *mesh, const struct topt_strategy *s,
                           const struct topt_degrees *v);

@@ -36,7 +36,8 @@ int topt_plan_load(const char *path, struct topt_plan_doc **ret,
 void topt_plan_doc_destroy(struct topt_plan_doc *p);
 
 /* Memory of the largest device by component: what adds up to memory_bytes, and the
- * reserve beside it.  A new reference. */
+ * reserve beside it.  Temporary buffers are "loss" where they are of the loss, else "transient".
+ * A new reference. */
 json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_cost *c);
 /* The same memory as three instruments show it: {"allocated_bytes"} of tensors, PyTorch's
  * max_memory_allocated; {"reserved_bytes"} with what its allocator can't use, max_memory_reserved, which
@@ -51,6 +52,9 @@ json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_setting
                              const struct topt_strategy_cost *c, int64_t peak_bytes);
 /* Parameters, gradients and states of the optimizer, of memory_bytes. */
 int64_t topt_memory_states(const struct topt_strategy_cost *c);
+/* Put "verdict" into an answer or a point with "memory_bytes" and "band": how its memory stands to 'limit'.
+ * "fits"; "tight", where the band's upper end is above the limit; "does not fit". */
+void topt_put_verdict(json_t *answer, int64_t limit);
 
 /* The plan's strategy in a line ("data 2 x tensor 2"); freed by the caller. */
 char *topt_plan_strategy_words(const struct topt_plan_doc *p);

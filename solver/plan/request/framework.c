@@ -209,9 +209,7 @@ char *topt_framework_not_searched(const struct topt_framework *f)
     const char *levels = strstr(f->title, " (");
     int len = (int)(levels ? (size_t)(levels - f->title) : strlen(f->title));
     topt_text_add(&t, "%s, which %.*s supports", f->lacks, len, f->title);
-    if (t.oom)
-        topt_text_fini(&t);
-    return t.s;
+    return topt_text_take(&t);
 }
 
 int topt_framework_find(const char *name, const struct topt_framework **ret,

@@ -281,6 +281,9 @@ json_t *topt_request_assumed(const struct topt_request *r)
            json_string(topt_precision_of(&r->settings)->name), "--precision");
     if (!r->model->train)
         assume(list, r, 0, "training", json_string("all parameters"), "--train");
+    else if (!strncmp(r->model->train, "lora", 4) && !strchr(r->model->train, ':'))
+        assume(list, r, 0, "LoRA rank", json_integer(TOPT_LORA_RANK),
+               "--train lora:RANK");
     assume(list, r, TOPT_GIVEN_OPTIMIZER, "optimizer",
            json_string(topt_optimizer_name(r->settings.optimizer)), "--optimizer");
     if (r->framework && has_attention(r->model))

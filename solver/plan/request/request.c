@@ -57,8 +57,8 @@ int topt_no_grid(const struct topt_request *r, int64_t gpus, struct topt_error *
             err, TOPT_ERR_USAGE, "%lld GPUs are not whole nodes of '%s' (%d GPUs each)",
             (long long)gpus, topt_hw_name(r->hw), topt_hw_gpus_per_node(r->hw));
     return topt_fail(err, TOPT_ERR_USAGE,
-                     "%lld GPUs are more than '%s' has: %d nodes of %d", (long long)gpus,
-                     topt_hw_name(r->hw), topt_hw_max_nodes(r->hw),
+                     "%lld GPUs are more than '%s' has: %d nodes x %d GPUs",
+                     (long long)gpus, topt_hw_name(r->hw), topt_hw_max_nodes(r->hw),
                      topt_hw_gpus_per_node(r->hw));
 }
 
