@@ -94,6 +94,7 @@ static int parse(const char *text, size_t len, const char *what,
 {
     json_t *doc = topt_json_parse(text, len, what, err);
     int rc = doc ? topt_plan_read(doc, ret, err) : -1;
+    rc = rc || topt_plan_without_stages(*ret, "topt run", err) ? -1 : 0;
     if (doc && rc)
         topt_wrap(err, "%s", what);
     json_decref(doc);

@@ -131,7 +131,8 @@ int topt_cmd_simulate(int argc, char **argv)
     if (rc == 1)
         return 0;
     json_t *doc = rc ? NULL : topt_cli_read_plan(path[0], &err);
-    rc = !doc || topt_plan_read(topt_plan_in(doc), &p, &err) || simulate(&a, p, &err);
+    rc = !doc || topt_plan_read(topt_plan_in(doc), &p, &err) ||
+         topt_plan_without_stages(p, "topt simulate", &err) || simulate(&a, p, &err);
     json_decref(doc);
     topt_plan_doc_destroy(p);
     return rc ? topt_cli_fail("simulate", &err) : 0;

@@ -447,6 +447,10 @@ static void show_time(struct topt_text *out, const json_t *a)
                       topt_show_ns(topt_json_whole_at(a, "network_ns"), z, sizeof z));
     else
         topt_text_add(out, "all compute\n");
+    if (topt_json_whole_at(a, "idle_ns"))
+        topt_text_add(
+            out, "          %s bubble of the pipeline, and waiting for other stages\n",
+            topt_show_ns(topt_json_whole_at(a, "idle_ns"), y, sizeof y));
     if (2 * topt_json_whole_at(a, "network_ns") > topt_json_whole_at(a, "time_ns"))
         topt_text_add(out,
                       "          most of the step is communication: the plan fits, and "

@@ -23,9 +23,9 @@ static json_t *rates_of(const struct topt_plan_doc *p)
     r.model = p->model;
     r.hw = p->hw;
     r.settings = p->settings;
-    json_t *row = json_pack("{s:b, s:I, s:i, s:o}", "feasible", 1, "time_ns",
-                            (json_int_t)p->time_ns, "gpus", p->mesh.devices, "job",
-                            topt_request_job(&r));
+    json_t *row =
+        json_pack("{s:b, s:I, s:i, s:o}", "feasible", 1, "time_ns",
+                  (json_int_t)p->time_ns, "gpus", p->gpus, "job", topt_request_job(&r));
     topt_rates_put_all(row);
     return row;
 }
@@ -37,7 +37,7 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
     const struct topt_framework *f = NULL;
     const char *name = json_string_value(json_object_get(doc, "framework"));
     topt_text_add(t, "%s on ", p->model->name);
-    topt_text_of_gpus(t, p->mesh.devices, p->mesh.nodes, p->mesh.per_node);
+    topt_text_of_gpus(t, p->gpus, p->nodes, p->per_node);
     topt_text_add(t, " of %s (%s), batch %lld", topt_hw_name(p->hw),
                   topt_hw_device(p->hw), (long long)p->model->batch);
     if (p->model->seq > 1)
@@ -98,7 +98,7 @@ static void put_memory(struct topt_text *t, const struct topt_plan_doc *p,
     topt_text_add(t, "\nMemory per GPU%s: %s",
                   papers ? " as papers count it" : " at the peak",
                   topt_show_bytes(p->memory_bytes, a, sizeof a));
-    if (papers || p->settings.gather == TOPT_GATHER_OPERATOR)
+    if (papers || (p->settings.gather == TOPT_GATHER_OPERATOR && p->settings.stages < 2))
         topt_text_add(t, " (a run needs %s)",
                       topt_show_bytes(p->program->peak_bytes, b, sizeof b));
     if (limit)
@@ -192,8 +192,7 @@ static json_t *around_json(const struct topt_plan_doc *p, const json_t *doc,
 {
     struct topt_request r;
     int64_t count[3];
-    int n =
-        request_of(p, doc, o, &r, err) ? -1 : counts_of(&r, p->mesh.devices, count, err);
+    int n = request_of(p, doc, o, &r, err) ? -1 : counts_of(&r, p->gpus, count, err);
     if (n < 0)
         return NULL;
     json_t *list = json_array();
@@ -237,11 +236,11 @@ static void put_feasible(struct topt_text *t, const struct topt_plan_doc *p,
     char a[32], b[32];
     int64_t ns = topt_json_whole_at(answer, "time_ns");
     double times = (double)p->time_ns / (double)ns;
-    double devices = (double)gpus / p->mesh.devices;
+    double devices = (double)gpus / p->gpus;
     topt_text_add(
         t, "%s per step and %s per GPU: ", topt_show_ns(ns, a, sizeof a),
         topt_show_bytes(topt_json_whole_at(answer, "memory_bytes"), b, sizeof b));
-    if (gpus > p->mesh.devices)
+    if (gpus > p->gpus)
         topt_text_add(
             t,
             "%.2f times as fast with %.3g times the GPUs (%.0f %% scaling efficiency)\n",

@@ -197,6 +197,13 @@ struct shares {
     int64_t compute_ns, network_ns;
 };
 
+/* Sums over all layers as the mean of pipeline stages. */
+static void share_out(struct lines *l, int64_t stages)
+{
+    for (int i = 0; i < l->n; i++)
+        l->at[i].ns /= stages;
+}
+
 static int find_lines(struct shares *s, const struct topt_plan_doc *p, const json_t *doc,
                       struct topt_error *err)
 {
@@ -208,6 +215,9 @@ static int find_lines(struct shares *s, const struct topt_plan_doc *p, const jso
     if (add_operators(&s->compute, &k, p->strategy, err) ||
         add_collectives(&s->network, &s->doubts, &k, p->strategy, err))
         return -1;
+    share_out(&s->compute, p->settings.stages);
+    share_out(&s->network, p->settings.stages);
+    share_out(&s->doubts, p->settings.stages);
     add(&s->compute, (struct line){.what = "sums of gradients between operators",
                                    .ns = s->compute_ns - sum(&s->compute)});
     qsort(s->compute.at, (size_t)s->compute.n, sizeof *s->compute.at, longest);
@@ -275,6 +285,41 @@ static int find_shares(struct shares *s, const struct topt_plan_doc *p, const js
                                   : find_lines(s, p, doc, err);
 }
 
+/* What each pipeline stage computes and holds; compute and communication above are means of stages. */
+static void put_stages(struct topt_text *t, const struct topt_plan_doc *p,
+                       const json_t *doc)
+{
+    const json_t *predicted = json_object_get(doc, "predicted");
+    const json_t *layers = json_object_get(json_object_get(doc, "uniform"), "layers"), *x;
+    int64_t stages = p->settings.stages, idle = topt_json_whole_at(predicted, "idle_ns");
+    char a[32], b[32];
+    size_t i;
+    if (stages < 2)
+        return;
+    topt_text_add(t,
+                  "  %s bubble of the pipeline, and waiting for other stages (%.0f %%)\n",
+                  topt_show_ns(idle, a, sizeof a), percent(idle, p->time_ns));
+    topt_text_add(t,
+                  "\nPipeline: %lld stages of %lld chunk%s, schedule %s, %lld "
+                  "micro-batches a step\n"
+                  "  stage  layers      works     memory\n",
+                  (long long)stages, (long long)p->settings.stage_chunks,
+                  p->settings.stage_chunks > 1 ? "s" : "",
+                  topt_order_name(p->settings.order),
+                  (long long)p->settings.micro_batches);
+    json_array_foreach(json_object_get(predicted, "stages"), i, x)
+    {
+        json_int_t n = 0;
+        for (size_t c = i; c < json_array_size(layers); c += (size_t)stages)
+            n += json_integer_value(json_array_get(layers, c));
+        topt_text_add(
+            t, "  %5zu %7lld %10s %10s\n", i, (long long)n,
+            topt_show_ns(topt_json_whole_at(x, "busy_ns"), a, sizeof a),
+            topt_show_bytes(topt_json_whole_at(x, "memory_bytes"), b, sizeof b));
+    }
+    topt_text_add(t, "\n");
+}
+
 int topt_explain_time(struct topt_text *t, const struct topt_plan_doc *p,
                       const json_t *doc, struct topt_error *err)
 {
@@ -296,6 +341,7 @@ int topt_explain_time(struct topt_text *t, const struct topt_plan_doc *p,
         topt_text_add(t, "\n");
         put_lines(t, &s.network, p->time_ns);
     }
+    put_stages(t, p, doc);
     put_bound(t, &s.compute, &s.network, s.compute_ns, s.network_ns);
     put_doubts(t, &s, topt_hw_bands(p->hw), p->time_ns);
     return 0;

@@ -527,8 +527,9 @@ static int read_shares(const json_t *m, const char *key, struct topt_mesh *ret,
     return rc ? topt_wrap(err, "mesh.%s", key) : 0;
 }
 
-static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)
+static int read_mesh(const json_t *m, struct topt_plan_doc *p, struct topt_error *err)
 {
+    struct topt_mesh *ret = &p->mesh;
     static const char *const allowed[] = {
         "nodes", "gpus_per_node", "axes", "shares", "state_shares", "stages", NULL};
     int64_t nodes, per_node, stages = 1;
@@ -541,6 +542,9 @@ static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *
         topt_json_int_or(m, "mesh", "stages", 1, TOPT_MAX_STAGES, &stages, err))
         return -1;
     int of_nodes = (int)nodes, of_each = (int)per_node;
+    p->nodes = of_nodes;
+    p->per_node = of_each;
+    p->gpus = of_nodes * of_each;
     if (!topt_stage_grid((int)stages, &of_nodes, &of_each))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "mesh.stages: %lld nodes of %lld are not cut into %lld",
@@ -621,7 +625,7 @@ static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_erro
     const json_t *q = json_object_get(doc, at);
     if (topt_json_format(doc, "plan", err) || topt_json_only(doc, "", allowed, err) ||
         topt_json_string_or(doc, "", "id", &id, err) ||
-        read_mesh(json_object_get(doc, "mesh"), &p->mesh, err) ||
+        read_mesh(json_object_get(doc, "mesh"), p, err) ||
         read_settings(json_object_get(doc, "settings"), &p->settings, err) ||
         topt_json_int(q, at, "memory_bytes", 0, INT64_MAX, &p->memory_bytes, err) ||
         topt_json_int(q, at, "peak_bytes", 0, INT64_MAX, &p->peak_bytes, err) ||
@@ -651,6 +655,18 @@ int topt_plan_read(const json_t *doc, struct topt_plan_doc **ret, struct topt_er
     }
     *ret = p;
     return 0;
+}
+
+int topt_plan_without_stages(const struct topt_plan_doc *p, const char *who,
+                             struct topt_error *err)
+{
+    return p->settings.stages < 2
+               ? 0
+               : topt_fail(
+                     err, TOPT_ERR_INVAL,
+                     "%s has no pipeline stages, and this plan has %lld; topt launch "
+                     "writes it for its framework",
+                     who, (long long)p->settings.stages);
 }
 
 const json_t *topt_plan_in(const json_t *doc)

@@ -17,7 +17,8 @@ struct topt_plan_doc {
     struct topt_model *model; /* of the global batch */
     struct topt_model
         *micro; /* of a micro-batch, which is lowered; 'model' where that is all */
-    struct topt_mesh mesh;
+    struct topt_mesh mesh;     /* of one pipeline stage, where there are several */
+    int gpus, nodes, per_node; /* of all stages */
     struct topt_settings settings;
     struct topt_strategy *strategy;
     int64_t memory_bytes, peak_bytes, time_ns; /* as predicted when it was made */
@@ -34,6 +35,9 @@ int topt_plan_read(const json_t *doc, struct topt_plan_doc **ret,
 int topt_plan_load(const char *path, struct topt_plan_doc **ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
 void topt_plan_doc_destroy(struct topt_plan_doc *p);
+/* Fail with INVAL where the plan has pipeline stages, which 'who' does not run. */
+int topt_plan_without_stages(const struct topt_plan_doc *p, const char *who,
+                             struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Memory of the largest device by component: what adds up to memory_bytes, and the
  * reserve beside it.  Temporary buffers are "loss" where they are of the loss, else "transient".
