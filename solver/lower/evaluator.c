@@ -640,13 +640,13 @@ int topt_evaluate_stages(struct topt_evaluator *a, const struct topt_strategy *s
                          struct topt_strategy_cost *ret_cost, struct topt_error *err)
 {
     a->err = err;
-    return topt_stages_cost(&a->totals, s, ret_cost, err);
+    return topt_stages_cost(&a->totals.layers, s, ret_cost, err);
 }
 
 void topt_evaluator_limit(struct topt_evaluator *a, int64_t memory, int64_t time)
 {
-    a->totals.memory_limit = memory;
-    a->totals.time_limit = time;
+    a->totals.layers.memory_limit = memory;
+    a->totals.layers.time_limit = time;
 }
 
 void topt_evaluator_destroy(struct topt_evaluator *a)

@@ -10,7 +10,7 @@
  * The memory of a strategy is that of the stage which holds most: what stays of its chunks, and the most
  * that its passes hold at one time. */
 #include "fragment.h"
-#include "strategy_total.h"
+#include "stages.h"
 #include "topt_minmax.h"
 
 #include <stdlib.h>
@@ -76,12 +76,13 @@ int topt_stage_layers(const struct topt_model *m, int *ret_op)
 }
 
 /* What stands before the first layer belongs to it, and what follows a layer to that one. */
-int topt_layers_init(struct topt_totals *t, struct topt_error *err)
+int topt_layers_init(struct topt_layers *t, struct topt_error *err)
 {
     const struct topt_model *m = t->model;
     struct crossing *c = crossings(m);
+    t->stays = calloc((size_t)t->npieces + 1, sizeof *t->stays);
     t->layer = calloc((size_t)m->nops + 1, sizeof *t->layer);
-    if (!c || !t->layer) {
+    if (!c || !t->stays || !t->layer) {
         free(c);
         return topt_nomem(err, "pipeline stages");
     }
@@ -97,8 +98,15 @@ int topt_layers_init(struct topt_totals *t, struct topt_error *err)
     return 0;
 }
 
+void topt_layers_fini(struct topt_layers *t)
+{
+    free(t->stays);
+    free(t->layer);
+    *t = (struct topt_layers){.model = NULL};
+}
+
 struct stages {
-    struct topt_totals *t;
+    struct topt_layers *t;
     const struct topt_strategy *strategy;
     struct topt_error *err;
     struct topt_order_shape shape;
@@ -206,7 +214,7 @@ static int part_ns(struct stages *x, int first, int last, int parts, int64_t *re
     if (!aside && 2 * host < sum) /* one task after the other, and the host far ahead */
         return 0;
     struct topt_training_step step = {x->time, NULL, n, 1};
-    return topt_step_run(&x->t->schedule, &step, ret, &late, NULL, x->err);
+    return topt_step_run(x->t->schedule, &step, ret, &late, NULL, x->err);
 }
 
 enum {
@@ -230,7 +238,7 @@ static int find_bytes(struct stages *x, int first, int last, struct topt_chunk *
         most = topt_max(most, grown + b->work[0] + b->waiting[0]);
     }
     struct topt_training_step step = {x->time, x->bytes, n, 1};
-    if (topt_step_run(&x->t->schedule, &step, &ns, &late, held, x->err))
+    if (topt_step_run(x->t->schedule, &step, &ns, &late, held, x->err))
         return -1;
     c->kept = grown;
     c->during[0][TOPT_HELD_WORK] = topt_max(most - grown, (int64_t)0);
@@ -383,7 +391,7 @@ static int64_t least_bytes(const struct stages *x)
 /* Is the strategy's cost of no interest? */
 static int is_beyond(const struct stages *x, struct topt_strategy_cost *cost)
 {
-    const struct topt_totals *t = x->t;
+    const struct topt_layers *t = x->t;
     if (!t->memory_limit && !t->time_limit)
         return 0;
     cost->memory_bytes = least_bytes(x);
@@ -456,7 +464,7 @@ static int run(struct stages *x, struct topt_strategy_cost *cost)
                               .send_ns = x->send_ns,
                               .send_links = x->send_links};
     int64_t ns;
-    int rc = topt_pipeline_run(&x->t->schedule, &p, &ns, held, x->err);
+    int rc = topt_pipeline_run(x->t->schedule, &p, &ns, held, x->err);
     if (rc)
         return -1;
     x->ret->stages = x->shape.stages;
@@ -494,7 +502,7 @@ static int check(const struct stages *x)
                : 0;
 }
 
-int topt_stages_cost(struct topt_totals *t, const struct topt_strategy *s,
+int topt_stages_cost(struct topt_layers *t, const struct topt_strategy *s,
                      struct topt_strategy_cost *cost, struct topt_error *err)
 {
     const struct topt_settings *o = t->settings;

@@ -156,26 +156,31 @@ static int open_bytes(struct topt_totals *t)
     t->last_bytes = calloc(n, sizeof *t->last_bytes);
     t->held = calloc(n, sizeof *t->held);
     t->until = topt_model_last_uses(t->model);
-    if (t->settings->stages > 1 && !(t->stays = calloc(n, sizeof *t->stays)))
-        return -1;
     return t->bytes && t->last_bytes && t->held && t->until ? 0 : -1;
 }
 
 int topt_totals_init(struct topt_totals *t, const struct topt_costing *k,
                      struct topt_error *err)
 {
-    *t = (struct topt_totals){.model = k->model,
-                              .settings = k->settings,
-                              .last_ns = -1,
-                              .hw = k->hw,
-                              .mesh = k->mesh};
+    *t = (struct topt_totals){.model = k->model, .settings = k->settings, .last_ns = -1};
     topt_schedule_init(&t->schedule, 1, topt_hw_collective_share(k->hw));
     t->recomputed = calloc((size_t)k->model->nops + 1, sizeof *t->recomputed);
     if (!t->recomputed || (k->settings->by_schedule && open_units(t)) ||
         (topt_settings_scheduled(k->settings) && open_bytes(t)))
         return topt_nomem(err, "a strategy's cost");
-    if (t->stays && topt_layers_init(t, err))
-        return -1;
+    if (k->settings->stages > 1 && t->bytes) {
+        t->layers = (struct topt_layers){.model = k->model,
+                                         .settings = k->settings,
+                                         .hw = k->hw,
+                                         .mesh = k->mesh,
+                                         .schedule = &t->schedule,
+                                         .piece = t->piece,
+                                         .npieces = t->npieces,
+                                         .spent = t->spent,
+                                         .bytes = t->bytes};
+        if (topt_layers_init(&t->layers, err))
+            return -1;
+    }
     return topt_spans_init(&t->spans, k->model, err);
 }
 
@@ -189,8 +194,7 @@ void topt_totals_fini(struct topt_totals *t)
     free(t->bytes);
     free(t->last_bytes);
     free(t->held);
-    free(t->stays);
-    free(t->layer);
+    topt_layers_fini(&t->layers);
     free(t->until);
     topt_schedule_fini(&t->schedule);
     topt_recomputation_fini(&t->recomputation);
@@ -250,8 +254,8 @@ static void add_bytes(struct topt_totals *t, int op, const struct topt_fragment_
     p->reduced += c->reduced_bytes;
     if (topt_gradients_come(t->settings))
         p->gradient += c->class_bytes[TOPT_CLASS_GRAD];
-    for (int i = 0; t->stays && i < TOPT_CLASS_KEPT; i++)
-        t->stays[t->piece[op]][i] += c->class_bytes[i];
+    for (int i = 0; t->layers.stays && i < TOPT_CLASS_KEPT; i++)
+        t->layers.stays[t->piece[op]][i] += c->class_bytes[i];
 }
 
 /* Add the cost of a piece of operator 'op'. */
@@ -314,8 +318,8 @@ static int add_all(struct total *s)
         memset(s->t->bytes, 0, (size_t)s->t->npieces * sizeof *s->t->bytes);
         memset(s->t->held, 0, (size_t)m->nops * sizeof *s->t->held);
     }
-    if (s->t->stays)
-        memset(s->t->stays, 0, (size_t)s->t->npieces * sizeof *s->t->stays);
+    if (s->t->layers.stays)
+        memset(s->t->layers.stays, 0, (size_t)s->t->npieces * sizeof *s->t->layers.stays);
     for (int i = 0; i < m->nops; i++)
         if (add(s, i, &s->pieces->op[i]))
             return -1;
@@ -445,17 +449,18 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
     struct topt_strategy_cost cost = {.time_ns = 0};
     struct total s = {.t = t, .pieces = p, .cost = &cost, .err = err};
     if (topt_recompute_check(t->model, t->settings, st, &t->recomputation, err) ||
-        find_spans(&s) || add_all(&s) || (t->spent && !t->stays && add_exposed(&s)))
+        find_spans(&s) || add_all(&s) ||
+        (t->spent && !t->layers.stays && add_exposed(&s)))
         return -1;
     cost.transient_cap = topt_round_transient(cost.sum.transient_bytes);
     cost.at_loss = p->op[t->model->loss].transient_bytes == cost.sum.transient_bytes;
     cost.sum.transient_bytes = 0; /* that is no sum */
     cost.crossing = s.spans->crossing;
     cost.recomputed_bytes = topt_recomputed_at_once(t->model, t->settings, t->recomputed);
-    if (t->stays) {
+    if (t->layers.stays) {
         fold_bytes(t);
-        t->summed = cost.sum;
-        return topt_stages_cost(t, st, ret, err);
+        t->layers.summed = cost.sum;
+        return topt_stages_cost(&t->layers, st, ret, err);
     }
     if (t->bytes)
         put_held(t, &cost);

@@ -4,6 +4,7 @@
 #define TOPT_STRATEGY_TOTAL_H
 
 #include "recompute.h"
+#include "stages.h"
 
 /* The costs of the strategy's pieces. */
 struct topt_pieces {
@@ -32,11 +33,6 @@ struct topt_op_bytes {
     int64_t work, waiting; /* in flight: its own, and past it for others */
 };
 
-/* A layer: its first piece, its first operator, and the tensor of samples that it is given. */
-struct topt_layer_cut {
-    int piece, op, tensor;
-};
-
 /* The facts about a model that sums need, whatever the strategy is. */
 struct topt_totals {
     const struct topt_model *model; /* borrowed, as the settings are */
@@ -56,14 +52,7 @@ struct topt_totals {
     int *until;
     int64_t last_held[TOPT_HELD_COUNT];
     struct topt_schedule schedule;
-    /* Of pipeline stages (settings.stages above 1), else NULL: bytes that a piece stays with, by class. */
-    int64_t (*stays)[TOPT_CLASS_COUNT];
-    struct topt_layer_cut *layer; /* ... where the model's layers begin, and one more */
-    int nlayers, shared; /* 'shared': the first and the last layer have one table */
-    struct topt_fragment_cost summed; /* of the last strategy */
-    const struct topt_hw *hw;
-    const struct topt_mesh *mesh;
-    int64_t memory_limit, time_limit; /* topt_evaluator_limit() */
+    struct topt_layers layers; /* of pipeline stages: 'stays' is NULL without them */
 };
 int topt_totals_init(struct topt_totals *t, const struct topt_costing *k,
                      struct topt_error *err) TOPT_MUST_CHECK;
@@ -71,12 +60,5 @@ void topt_totals_fini(struct topt_totals *t);
 int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *s,
                     const struct topt_pieces *p, struct topt_strategy_cost *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
-
-/* What pipeline stages are cut from, of a model (stages.c); then the cost of the last strategy whose
- * pieces were added up as one of so many stages as the settings have. */
-int topt_layers_init(struct topt_totals *t, struct topt_error *err) TOPT_MUST_CHECK;
-int topt_stages_cost(struct topt_totals *t, const struct topt_strategy *s,
-                     struct topt_strategy_cost *cost,
-                     struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -32,7 +32,8 @@ struct pipe {
 
 static int *at(const struct pipe *x, int *of, int chunk, int64_t micro_batch)
 {
-    return &of[(size_t)(micro_batch % x->rows) * (size_t)(x->shape.stages * x->shape.chunks) +
+    return &of[(size_t)(micro_batch % x->rows) *
+                   (size_t)(x->shape.stages * x->shape.chunks) +
                (size_t)chunk];
 }
 

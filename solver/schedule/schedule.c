@@ -88,7 +88,8 @@ int topt_schedule_peak(const struct topt_schedule *s, int components, int64_t *r
 {
     size_t n = 2 * (size_t)s->n + 1, owners = (size_t)s->owners;
     int64_t *change = calloc(n + 2 * owners, sizeof *change);
-    int *of = malloc((n + owners) * sizeof *of), *at = of + n; /* by place, and by owner: a place */
+    int *of = malloc((n + owners) * sizeof *of),
+        *at = of + n; /* by place, and by owner: a place */
     int64_t *now = change + n, *most = now + owners;
     if (!change || !of) {
         free(change);

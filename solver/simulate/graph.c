@@ -325,7 +325,8 @@ int sim_schedule(const struct topt_costing *k, const struct topt_simulate_option
     const struct topt_program *p = ret->program;
     struct maker w = {
         .k = k, .o = o, .p = ret->program, .to = ret, .s = &ret->schedule, .err = err};
-    struct topt_periodic micros = {&w, p->settings.micro_batches, begin, add_micro, end, 0};
+    struct topt_periodic micros = {&w, p->settings.micro_batches, begin, add_micro, end,
+                                   0};
     topt_schedule_init(w.s, 1, topt_hw_collective_share(k->hw));
     w.last = malloc(((size_t)p->nbuffers + 1) * sizeof *w.last);
     w.packed = malloc(((size_t)(p->ninstr - p->micro_end) + 1) * sizeof *w.packed);

@@ -372,7 +372,7 @@ static struct topt_memo_staged *find_staged(struct fold *f, int lightest)
 static int add_staged(struct fold *f, int lightest)
 {
     struct topt_memo_points *of = lightest ? &f->entry->lightest : &f->entry->whole;
-    int rc = lightest ? find_lightest(f) : find(f, TOPT_GOAL_FASTEST, 0, of);
+    int rc = find(f, lightest ? TOPT_GOAL_LEAST : TOPT_GOAL_FASTEST, 0, of);
     if (rc || !of->n)
         return rc < 0 ? -1 : 0;
     struct topt_memo_staged *known = find_staged(f, lightest);
@@ -503,8 +503,9 @@ static int add_candidate(struct fold *f, struct candidate *c)
         return -1;
     f->degrees = &c->degrees;
     int rc = f->goal == TOPT_GOAL_LEAST ? add_staged(f, 1) : add_staged(f, 0);
-    if (!rc && f->goal != TOPT_GOAL_LEAST && !find_lightest(f) && f->entry->lightest.n &&
-        f->entry->lightest.at[0].sum_bytes < f->entry->whole.at[0].sum_bytes)
+    const struct topt_memo_points *whole = &f->entry->whole;
+    if (!rc && f->goal != TOPT_GOAL_LEAST && whole->n &&
+        whole->at[0].sum_bytes > f->entry->least.memory)
         rc = add_staged(f, 1);
     topt_problem_destroy(f->problem);
     f->problem = NULL;

@@ -1,0 +1,39 @@
+/* stages.h - a strategy's cost over pipeline stages, from what its layers take.  Private to lower/. */
+#ifndef TOPT_LOWER_STAGES_H
+#define TOPT_LOWER_STAGES_H
+
+#include "topt_lower.h"
+
+/* A layer: its first piece, its first operator, and the tensor of samples that it is given. */
+struct topt_layer_cut {
+    int piece, op, tensor;
+};
+
+/* What stages are cut from: pieces of a step, which their owner fills, and the layers that they make. */
+struct topt_layers {
+    const struct topt_model *model; /* borrowed, as all up to 'bytes' */
+    const struct topt_settings *settings;
+    const struct topt_hw *hw;
+    const struct topt_mesh *mesh; /* of one stage */
+    struct topt_schedule *schedule;
+    const int *piece; /* by operator */
+    int npieces;
+    const struct topt_piece_time *spent; /* by piece */
+    const struct topt_piece_bytes *bytes;
+    int64_t (*stays)
+        [TOPT_CLASS_COUNT]; /* by piece: bytes that it stays with, by class; owned */
+    struct topt_layer_cut *layer; /* and one more behind the last; owned */
+    int nlayers, shared; /* 'shared': the first and the last layer have one table */
+    struct topt_fragment_cost summed; /* of all pieces */
+    int64_t memory_limit, time_limit; /* topt_evaluator_limit() */
+};
+/* With what is borrowed filled in. */
+int topt_layers_init(struct topt_layers *t, struct topt_error *err) TOPT_MUST_CHECK;
+void topt_layers_fini(struct topt_layers *t);
+
+/* The cost over as many stages as the settings have. */
+int topt_stages_cost(struct topt_layers *t, const struct topt_strategy *s,
+                     struct topt_strategy_cost *cost,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif
