@@ -127,7 +127,10 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     int pure = !strcmp(r->precision, "f32") || !strcmp(r->precision, "bf16");
     struct topt_query words = {.mode = "profiling"};
     SAY(words, framework, r->framework);
-    SAY(words, precision, pure ? r->precision : "bf16-mixed");
+    SAY(words, precision,
+        pure                               ? r->precision
+        : topt_hw_has_dtype(hw, TOPT_BF16) ? "bf16-mixed"
+                                           : "fp16-mixed");
     SAY(words, optimizer, r->optimizer);
     SAY(words, sequence_parallel, r->sequence_parallel);
     SAY(words, overlap, r->overlap);
@@ -324,8 +327,15 @@ static void cost_on(const struct row *r, struct topt_grid_search *s, struct ran 
 {
     struct topt_error err = {0};
     struct topt_costing k;
-    struct topt_degrees d = *degrees_of(r, s);
-    struct topt_strategy *plan = strategy_of(r, s, &d);
+    struct topt_grid_search *stage = s;
+    if (r->pipeline > 1 && topt_grid_stage(s, (int)r->pipeline, &stage, &err))
+        give_up(r, err.text);
+    if (!stage)
+        give_up(r, "the devices are not cut into so many stages");
+    struct topt_degrees d = *degrees_of(r, stage);
+    struct topt_strategy *plan = strategy_of(r, stage, &d);
+    d.stages = r->pipeline > 1 ? (int)r->pipeline : 1;
+    d.virtual_stages = r->virtual > 1 ? (int)r->virtual : 1;
     if (topt_grid_costing(s, &d, &k, &err))
         give_up(r, err.text);
     if (recompute_of(r)->again)

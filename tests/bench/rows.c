@@ -109,7 +109,7 @@ static const struct mechanism {
     int (*needed)(const struct row *r); /* NULL: the column says it */
     int costed;
 } mechanisms[] = {
-    {"pipeline", in_stages, 0},
+    {"pipeline", in_stages, 1},
     {"context", in_contexts, 0},
     {"expert", with_experts_apart, 0},
     {"fp8", in_eight_bits, 0},
