@@ -321,8 +321,9 @@ def check_stages(llama):
     for line in ("pipeline_parallel_degree = 4", 'pipeline_parallel_schedule = \\"1F1B\\"', "num_pp_microbatches = 16",
                  'for i in range(25, 32)), \\"norm\\", \\"output\\"]'):
         ok(line in text, f"torchtitan: {line}", text)
-    refuses(staged(plan_of(llama, 1, 8, steps=16, framework="deepspeed"), [8] * 4), "deepspeed",
-            "have to be written into the training script", "--framework megatron")
+    done = launch(staged(plan_of(llama, 1, 8, steps=16, framework="deepspeed"), [8] * 4), "deepspeed")
+    ok(done.returncode == 3 and "have to be written into the training script" in done.stderr and
+       "--framework megatron" in done.stderr, "DeepSpeed's stages are code", done.stderr)
     bad = staged(plan_of(llama, 1, 8, steps=16), [8] * 4)
     bad["uniform"]["layers"].pop()
     done = launch(bad, "megatron")

@@ -94,7 +94,7 @@ static const struct topt_framework frameworks[] = {
      .pipeline_orders = 1 << TOPT_ORDER_1F1B,
      .pipeline_levels = NONE | STATE,
      .even_stages = 1,
-     .lacks = "expert parallelism and offloading to the host",
+     .lacks = "expert parallelism, offloading to the host",
      .overlap = TOPT_OVERLAP_FSDP,
      .gather = TOPT_GATHER_POOL,
      .rest_f32 = 1,
@@ -201,14 +201,17 @@ static const char *precision_name(unsigned i)
     return precisions[i].name;
 }
 
-char *topt_framework_not_searched(const struct topt_framework *f)
+char *topt_framework_not_searched(const struct topt_framework *f, int staged)
 {
+    int asked = f && f->pipeline_orders && f->pipeline == TOPT_PIPELINE_ASKED;
     struct topt_text t = {0};
     if (!f || !f->lacks)
         return NULL;
     const char *levels = strstr(f->title, " (");
     int len = (int)(levels ? (size_t)(levels - f->title) : strlen(f->title));
-    topt_text_add(&t, "%s, which %.*s supports", f->lacks, len, f->title);
+    topt_text_add(&t, "%s%s, which %.*s supports", f->lacks,
+                  asked && !staged ? " and pipeline stages (--pipeline N)" : "", len,
+                  f->title);
     return topt_text_take(&t);
 }
 

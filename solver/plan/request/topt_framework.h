@@ -75,9 +75,10 @@ const struct topt_framework *topt_framework_at(int i);
 int topt_framework_find(const char *name, const struct topt_framework **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
-/* "pipeline and context parallelism, which PyTorch has": what of a framework no question searches.
- * Owned; NULL where there is nothing. */
-char *topt_framework_not_searched(const struct topt_framework *f);
+/* "context parallelism and pipeline stages (--pipeline N), which PyTorch supports": what of a framework a
+ * question does not search, stages only where they were not asked for.  Owned; NULL where there is
+ * nothing. */
+char *topt_framework_not_searched(const struct topt_framework *f, int staged);
 
 /* The number formats of a training job. */
 struct topt_precision {

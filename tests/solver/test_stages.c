@@ -1,0 +1,180 @@
+/* test_stages.c - pipeline stages: a question's fastest plan is that of all stages, chunks and degrees
+ * costed one by one by the plain code, without bounds, order or memo; and what stages hold adds up. */
+#include "best.h"
+#include "free.h"
+#include "grid.h"
+#include "planning.h"
+#include "random_model.h"
+#include "request.h"
+#include "sizes.h"
+#include "tap.h"
+#include "topt_question.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUESTIONS = TOPT_TEST_SIZE(60) };
+
+static struct topt_model *llama(int layers, int hidden, int vocab, int batch)
+{
+    char text[400];
+    struct topt_import_options o = {.batch = batch, .seq = 256};
+    struct topt_error err = {0};
+    snprintf(
+        text, sizeof text,
+        "{\"model_type\": \"llama\", \"hidden_size\": %d, \"intermediate_size\": %d, "
+        "\"num_hidden_layers\": %d, \"num_attention_heads\": 8, "
+        "\"num_key_value_heads\": 8, \"vocab_size\": %d, "
+        "\"max_position_embeddings\": 256}",
+        hidden, 4 * hidden, layers, vocab);
+    struct topt_model *m = topt_model_import(text, strlen(text), "config.json", &o, &err);
+    if (!m)
+        printf("# %s\n", err.text);
+    return m;
+}
+
+/* The fastest within a limit, over everything that is costed. */
+struct seen {
+    const struct topt_request *r;
+    int64_t limit, time_ns, memory_bytes;
+    int costed, bad;
+};
+
+static void see(struct seen *x, struct topt_grid_search *s, const struct topt_degrees *d,
+                const struct topt_strategy *plan)
+{
+    struct topt_costing k;
+    struct topt_strategy_cost c;
+    if (topt_grid_costing(s, d, &k, NULL) || topt_cost_strategy(&k, plan, &c, NULL)) {
+        x->bad = 1;
+        return;
+    }
+    x->costed++;
+    int64_t most = 0, layers = 0;
+    for (int i = 0; i < c.stage.stages; i++)
+        most = c.stage.bytes[i] > most ? c.stage.bytes[i] : most;
+    for (int i = 0; i < c.stage.chunks; i++)
+        layers += c.stage.layers[i];
+    if (d->stages > 1 && (most != c.memory_bytes || layers != s->planning->layers ||
+                          c.stage.stages != d->stages))
+        x->bad = 1;
+    if (c.memory_bytes <= x->limit && (!x->time_ns || c.time_ns < x->time_ns)) {
+        x->time_ns = c.time_ns;
+        x->memory_bytes = c.memory_bytes;
+    }
+}
+
+/* The strategies of one choice of degrees on a grid: all of its frontier where it has no stages, else the
+ * fastest and the one that needs least. */
+static void see_degrees(struct seen *x, struct topt_grid_search *s,
+                        struct topt_grid_search *grid, const struct topt_degrees *of,
+                        int stages, int chunks)
+{
+    struct topt_search_options o = {.threads = 1};
+    struct topt_solutions all = {0};
+    struct topt_problem *p = NULL;
+    struct topt_degrees d = *of;
+    d.stages = stages;
+    d.virtual_stages = chunks;
+    if (topt_grid_priced(grid, of, &p, NULL))
+        x->bad = 1;
+    if (p && topt_problem_has_choices(p)) {
+        x->bad |= topt_solve_frontier(p, &o, &all, NULL) != 0;
+        for (int i = 0; i < all.n; i++)
+            if (stages == 1 || i == 0 || i == all.n - 1)
+                see(x, s, &d, all.at[i].strategy);
+    }
+    topt_solutions_fini(&all);
+    topt_problem_destroy(p);
+}
+
+static void see_stages(struct seen *x, struct topt_grid_search *s, int stages)
+{
+    int levels = x->r->framework->pipeline_levels;
+    struct topt_grid_search *grid = s;
+    if (stages > 1 && (topt_grid_stage(s, stages, &grid, NULL) || !grid))
+        return;
+    for (int i = 0; i < grid->ndegrees; i++) {
+        const struct topt_degrees *d = &grid->degrees[i];
+        if (stages == 1)
+            see_degrees(x, s, grid, d, 1, 1);
+        if (stages == 1 || d->micro_batches < 2 || !(levels >> d->level & 1))
+            continue;
+        for (int chunks = 1; stages * chunks <= s->planning->layers; chunks++)
+            if (topt_planning_chunks(s->planning, stages, chunks, d->micro_batches) > 0)
+                see_degrees(x, s, grid, d, stages, chunks);
+    }
+}
+
+static void see_all(struct seen *x, struct topt_planning *m, int64_t gpus)
+{
+    int nodes = 0, per_node = 0;
+    while (topt_request_grid(x->r, gpus, &nodes, &per_node)) {
+        struct topt_grid_search s;
+        if (topt_grid_open(&s, m, nodes, per_node, TOPT_GOAL_FASTEST, NULL))
+            x->bad = 1;
+        for (int stages = 1; stages <= m->layers && stages <= gpus; stages++)
+            if (stages == 1 || topt_planning_stages(m, stages))
+                see_stages(x, &s, stages);
+        topt_grid_close(&s);
+    }
+}
+
+static int ask(uint64_t number, const struct topt_hw *hw, int *ret_staged)
+{
+    static const char *const frameworks[] = {"megatron", "torchtitan"};
+    static const int gpus[] = {2, 4, 8, 16};
+    uint64_t seed = number * 7919 + 1;
+    struct topt_request r;
+    struct topt_planning m;
+    struct topt_best b = {.found = 0};
+    struct topt_error err = {0};
+    struct topt_model *model =
+        llama(2 + random_below(&seed, 6), 64 << random_below(&seed, 4),
+              1000 << random_below(&seed, 6), 4 << random_below(&seed, 3));
+    topt_request_init(&r);
+    r.model = model;
+    r.hw = hw;
+    r.threads = 1;
+    if (!model ||
+        topt_framework_find(frameworks[random_below(&seed, 2)], &r.framework, &err) ||
+        topt_request_complete(&r, &err) || topt_planning_init(&m, &r, &err)) {
+        printf("# %s\n", err.text);
+        topt_model_destroy(model);
+        return 0;
+    }
+    int64_t n = gpus[random_below(&seed, 4)];
+    struct seen x = {.r = &r, .limit = INT64_MAX};
+    see_all(&x, &m, n);
+    if (random_below(&seed, 3)) { /* a limit that the fastest may not keep */
+        x.limit = x.memory_bytes - x.memory_bytes / (2 + random_below(&seed, 20));
+        x.time_ns = 0;
+        see_all(&x, &m, n);
+    }
+    int rc = topt_count_solve(&m, n, x.limit == INT64_MAX ? 0 : x.limit,
+                              TOPT_GOAL_FASTEST, &b, &err);
+    int same = !rc && !x.bad && (b.found ? b.solution.time_ns : 0) == x.time_ns;
+    *ret_staged += b.found && b.solution.degrees.stages > 1;
+    if (!same)
+        printf(
+            "# question %d, %s, %lld GPUs: %lld ns, %lld one by one (%d costed)%s %s\n",
+            (int)number, r.framework->name, (long long)n,
+            (long long)(b.found ? b.solution.time_ns : 0), (long long)x.time_ns, x.costed,
+            x.bad ? ", bad" : "", err.text);
+    topt_best_fini(&b);
+    topt_planning_fini(&m);
+    topt_model_destroy(model);
+    return same;
+}
+
+int main(void)
+{
+    struct topt_hw *hw = topt_hw_load("a100-40-dgx", NULL);
+    int same = 0, staged = 0;
+    for (int i = 0; i < QUESTIONS; i++)
+        same += ask((uint64_t)i, hw, &staged);
+    is_int(same, QUESTIONS, "questions whose fastest plan is the fastest one by one");
+    ok(staged > QUESTIONS / 10, "%d of them have pipeline stages", staged);
+    topt_hw_destroy(hw);
+    return done_testing();
+}
