@@ -34,6 +34,8 @@ static const struct field fields[] = {
     FIELD("TOPT_TIME_NS", NUMBER, time_ns),
     FIELD("TOPT_DP", NUMBER, dp),
     FIELD("TOPT_TP", NUMBER, tp),
+    FIELD("TOPT_PP", NUMBER, pp),
+    FIELD("TOPT_VP", NUMBER, vp),
     FIELD("TOPT_FSDP", NUMBER, fsdp),
     FIELD("TOPT_RECOMPUTE", NUMBER, recompute),
     FIELD("TOPT_MICRO_BATCH", NUMBER, micro_batch),

@@ -30,11 +30,13 @@ static int is_of_site(const char *name)
 
 /* "TOPT_<name>" in the job, "SLURM_TOPT_<name>" on the way.  PLAN is what a job hands to
  * `topt run`; PLAN_ID is the same id under its own name. */
-static const char *const names[] = {
-    "PLAN_ID",       "PLAN",         "GPUS",        "NODES",        "URL",
-    "GPUS_PER_NODE", "MEMORY_BYTES", "TIME_NS",     "DP",           "TP",
-    "FSDP",          "RECOMPUTE",    "MICRO_BATCH", "ACCUMULATION", "TORCHRUN",
-    "DAEMON_UID",    "NTASKS",       "SRUN",        "MUNGE_SOCKET"};
+static const char *const names[] = {"PLAN_ID",      "PLAN",      "GPUS",
+                                    "NODES",        "URL",       "GPUS_PER_NODE",
+                                    "MEMORY_BYTES", "TIME_NS",   "DP",
+                                    "TP",           "PP",        "VP",
+                                    "FSDP",         "RECOMPUTE", "MICRO_BATCH",
+                                    "ACCUMULATION", "TORCHRUN",  "DAEMON_UID",
+                                    "NTASKS",       "SRUN",      "MUNGE_SOCKET"};
 enum { NAMES = sizeof names / sizeof *names };
 
 static void set_both(const struct topt_env *env, const char *name, const char *value)
@@ -104,6 +106,8 @@ static void words_of(const struct topt_answer *plan, int64_t tasks, char *buf,
         {"TIME_NS", plan->time_ns, 1},
         {"DP", plan->dp, plan->dp > 0},
         {"TP", plan->tp, plan->dp > 0},
+        {"PP", plan->pp, plan->pp > 0},
+        {"VP", plan->vp, plan->pp > 0},
         {"FSDP", plan->fsdp, plan->dp > 0},
         {"RECOMPUTE", plan->recompute, plan->dp > 0},
         {"MICRO_BATCH", plan->micro_batch, plan->dp > 0},

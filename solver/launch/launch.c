@@ -456,6 +456,8 @@ int topt_launch_environment(const json_t *plan, json_t **ret, struct topt_error 
                    {"TOPT_GPUS_PER_NODE", j.per_node},
                    {"TOPT_DP", j.dp},
                    {"TOPT_TP", j.tp},
+                   {"TOPT_PP", j.pp},
+                   {"TOPT_VP", j.vp},
                    {"TOPT_FSDP", j.zero},
                    {"TOPT_RECOMPUTE", j.recompute},
                    {"TOPT_MICRO_BATCH", j.micro},
