@@ -14,7 +14,7 @@ static const struct topt_band of_time[TOPT_BASIS_COUNT] = {
     [TOPT_BASIS_INTERPOLATED] = {0.10, 0.10},
     /* bands.py: time */
     [TOPT_BASIS_SCALED] = {0.15, 0.25},
-    [TOPT_BASIS_PUBLISHED] = {0.03, 0.16},
+    [TOPT_BASIS_PUBLISHED] = {0.03, 0.13},
     [TOPT_BASIS_ANALYTIC] = {0.03, 0.27},
     /* bands.py: end */
 };
@@ -25,8 +25,8 @@ enum { TOPT_BAND_STATES, TOPT_BAND_REST, TOPT_BAND_PARTS };
 
 static const struct topt_band of_memory[TOPT_BAND_PARTS] = {
     /* bands.py: memory */
-    [TOPT_BAND_STATES] = {0.10, 0.22},
-    [TOPT_BAND_REST] = {0.41, 0.09},
+    [TOPT_BAND_STATES] = {0.16, 0.22},
+    [TOPT_BAND_REST] = {0.03, 0.09},
     /* bands.py: end */
 };
 

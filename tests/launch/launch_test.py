@@ -327,7 +327,7 @@ def check_stages(llama):
     bad = staged(plan_of(llama, 1, 8, steps=16), [8] * 4)
     bad["uniform"]["layers"].pop()
     done = launch(bad, "megatron")
-    ok(done.returncode == 2 and "layers of 4 stages" in done.stderr, "chunks without their layers are refused", done.stderr)
+    ok(done.returncode != 0 and "layers of 4 stages" in done.stderr, "chunks without their layers are refused", done.stderr)
 
 
 def check_numbers(gpt, llama):
