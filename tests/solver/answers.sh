@@ -122,28 +122,44 @@ jq '.hidden_size = 5120 | .intermediate_size = 27648 | .num_attention_heads = 40
     holds '.uniform.tp == 1 and ([.with[].ask] | index("--tensor-parallel"))'
 check "torchtitan gets FSDP alone where that fits, and what tensor parallelism would do is said: $(jq -r .strategy out)"
 echo '{"model_type": "gpt2", "n_embd": 12288, "n_head": 96, "n_layer": 96, "n_positions": 2048, "vocab_size": 51200}' >175b.json
-large="175b.json --hw a100-80-dgx --batch 1536 --seq 2048 --framework megatron"
+large="175b.json --hw a100-80-dgx --batch 1536 --seq 2048 --framework megatron --pipeline 1"
 # shellcheck disable=SC2086
 "$topt" plan $large --json >whole 2>err && jq 'del(.plan)' whole >out && holds '.uniform.tp > 8 and
-    (.why | test("across nodes, because nothing else .* fits on any number .*pipeline.*which Megatron-LM supports, was not"))'
+    (.why | test("across nodes, because nothing else .* fits on any number .*expert.*which Megatron-LM supports, was not"))'
 check "tensor parallelism across nodes is said to be what is left, and what was not searched: $(jq -r .why out)"
 # shellcheck disable=SC2086
 "$topt" plan $large --tensor-parallel --json >whole 2>err && jq 'del(.plan)' whole >out && holds '.why | test("across nodes") | not'
 check "where it was asked for, that needs no reason"
 # Eighty heads for keys too, so that 16 GPUs can share them; 8 of a node do on more GPUs.
 jq '.n_embd = 10240 | .n_head = 80 | .n_layer = 70' 175b.json >88b.json
-gpt="88b.json --hw a100-80-dgx --batch 1536 --seq 2048 --framework megatron"
+gpt="88b.json --hw a100-80-dgx --batch 1536 --seq 2048 --framework megatron --pipeline 1"
 # shellcheck disable=SC2086
 "$topt" plan $gpt --json >whole 2>err && jq 'del(.plan)' whole >out && holds '.uniform.tp <= 8' && node=$(jq .gpus out) &&
     "$topt" plan $gpt --tensor-parallel --json >whole 2>err && jq 'del(.plan)' whole >out && holds ".uniform.tp > 8 and .gpus < $node"
 check "Megatron-LM's tensor parallelism stays inside a node where that fits, and crosses nodes where it is asked for: $node, $(jq .gpus out)"
-lacks='not tried pipeline and context parallelism, which PyTorch supports'
+# Pipeline stages: where Megatron-LM takes them, the largest models need no tensor parallelism over nodes.
+staged="175b.json --hw a100-80-dgx --batch 1536 --seq 2048 --framework megatron"
+"$topt" plan $staged --json >whole 2>err && jq 'del(.plan)' whole >out &&
+    holds '.uniform.tp <= 8 and .uniform.pp > 1 and .gpus == .uniform.dp * .uniform.tp * .uniform.pp and
+    (.stages | length) == .uniform.pp and ([.stages[].memory_bytes] | max) == .memory_bytes and
+    ([.uniform.layers[]] | add) == 96 and .idle_ns > 0'
+check "pipeline stages of a model that no node holds: $(jq -r .strategy out)"
+"$topt" plan $staged --gpus 1024 --pipeline 8 --virtual-stages 3 --json >out 2>err &&
+    holds '.uniform.pp == 8 and .uniform.vp == 3 and .uniform.schedule == "interleaved-1f1b"' &&
+    jq '.plan' out >staged.json && "$topt" explain staged.json | grep -q '^Pipeline: 8 stages of 3 chunks, schedule interleaved-1f1b'
+check "stages and chunks that are asked for, and explained"
+! "$topt" simulate staged.json >out 2>err && grep -q 'topt simulate has no pipeline stages, and this plan has 8' err
+check "$(cat err)"
+! "$topt" plan $staged --pipeline 97 >out 2>err && grep -q 'pipeline' err &&
+    ! "$topt" plan "$model" --hw a100-80-dgx --framework topt --pipeline 2 >out 2>err && grep -q 'topt has no pipeline stages' err
+check "stages that there are not: $(cat err)"
+lacks='not tried context parallelism and pipeline stages (--pipeline N), which PyTorch'
 for more in "" "--gpus 8" "--batch 64,128" "--batch auto" "--mode profiling --max-gpus 16"; do
     # shellcheck disable=SC2086
     "$topt" plan "$model" --hw a100-80-dgx --seq 4096 $more >out 2>err && grep -q "^$lacks" out || break
 done && "$topt" frontier "$model" --hw a100-80-dgx --seq 4096 --batch 64 --gpus 8 >out 2>err && grep -q "^$lacks" out &&
     "$topt" plan "$model" --hw a100-80-dgx --seq 4096 --batch 64 --lines table >out 2>err &&
-    grep -q "^TOPT_SHOWN=$lacks" out && grep -q '^TOPT_NOT_SEARCHED=pipeline' out
+    grep -q "^TOPT_SHOWN=$lacks" out && grep -q '^TOPT_NOT_SEARCHED=context' out
 check "what the framework has and was not searched belongs to every answer"
 "$topt" plan "$model" --hw a100-80-dgx --batch 1 --seq 8192 --json >whole 2>err && jq 'del(.plan)' whole >out && holds '.uniform.tp > 1 and .needs'
 check "tensor parallelism is a last resort, and what a script needs for it is said"
