@@ -31,8 +31,8 @@ static int read_row(const json_t *row, size_t i, const char *const types[],
         t++;
     if (!types[t] || ret[t].share > 0)
         return topt_fail(err, TOPT_ERR_INVAL,
-                         "%s.type must be %s, %s or %s, and of no other row", path,
-                         types[0], types[1], types[2]);
+                         "%s.type must be %s, %s, %s or %s, and of no other row", path,
+                         types[0], types[1], types[2], types[3]);
     if (!json_is_string(json_object_get(row, "source")))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "%s.source must say where the figures come from", path);

@@ -13,15 +13,21 @@
 
 enum { COLUMNS = 100 };
 
+/* Text of others as one line. */
+static void add_said(struct topt_text *t, const char *key, const char *words)
+{
+    topt_text_add(t, "%s=", key);
+    for (const char *p = words; *p; p++)
+        topt_text_put(t, (unsigned char)*p < ' ' ? " " : p, 1);
+    topt_text_add(t, "\n");
+}
+
 static void add_line(struct topt_text *t, const char *key, const json_t *value)
 {
     if (json_is_integer(value)) {
         topt_text_add(t, "%s=%lld\n", key, (long long)json_integer_value(value));
     } else if (json_is_string(value)) {
-        topt_text_add(t, "%s=", key);
-        for (const char *p = json_string_value(value); *p; p++)
-            topt_text_put(t, (unsigned char)*p < ' ' ? " " : p, 1);
-        topt_text_add(t, "\n");
+        add_said(t, key, json_string_value(value));
     }
 }
 
@@ -44,7 +50,7 @@ static void add_uniform(struct topt_text *t, const json_t *uniform)
 static void add_words(struct topt_text *t, const char *key, char *words)
 {
     if (words)
-        topt_text_add(t, "%s=%s\n", key, words);
+        add_said(t, key, words);
     free(words);
 }
 
@@ -144,9 +150,7 @@ void topt_lines_of_plan(struct topt_text *t, const json_t *answer, const char *h
     struct topt_text training = {0};
     topt_totals_text(&training, answer, json_object_get(answer, "job"));
     t->oom |= training.oom;
-    if (training.s)
-        topt_text_add(t, "TOPT_TRAINING=%s\n", training.s);
-    topt_text_fini(&training);
+    add_words(t, "TOPT_TRAINING", training.s);
     add_uniform(t, json_object_get(answer, "uniform"));
     if (json_object_get(answer, "uniform"))
         add_line(t, "TOPT_ACCUMULATION", json_object_get(answer, "micro_batches"));

@@ -99,8 +99,8 @@ given() # OPTION: the value whose effect its default words are
         --attention) echo flash-2 ;;
         --software) echo 2026 ;;
         --loss-kernel) echo written ;;
-        --eager) echo operators ;;
-        --gpus | --tokens | --samples | --price | --hw | --loss | --capacity | --micro-batches | --sequence-parallel | --pin | --max-work | --gradient-f32 | --tensor-parallel | --sequence-splits) echo - ;;
+        --eager) echo operators,loss ;;
+        --gpus | --tokens | --samples | --price | --hw | --loss | --capacity | --micro-batches | --sequence-parallel | --pin | --max-work | --gradient-f32 | --tensor-parallel | --pipeline | --virtual-stages | --sequence-splits) echo - ;;
     esac
 }
 answer() # OPTIONS...
