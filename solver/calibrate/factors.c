@@ -35,7 +35,7 @@ static void scale_tables(json_t *tables, double by, double most)
     json_object_foreach(tables, key, pairs) scale_pairs(pairs, by, most);
 }
 
-/* Shares of the peak; those of a table above 10, and of attention's rows above 1, no profile may have. */
+/* Shares of the peak; those of a table above 10, and of rows of attention and products above 1, no profile may have. */
 static void scale_compute(json_t *profile, double by)
 {
     json_t *device = json_object_get(profile, "device"),
@@ -47,6 +47,11 @@ static void scale_compute(json_t *profile, double by)
     scale_tables(json_object_get(device, "attention_by_size"), by, 10);
     json_array_foreach(json_object_get(device, "attention"), i, row)
         scale_pairs(json_object_get(row, "points"), by, 1);
+    json_array_foreach(json_object_get(device, "products"), i, row)
+    {
+        double share = json_number_value(json_object_get(row, "share")) * by;
+        json_object_set_new(row, "share", json_real(share < 1 ? share : 1));
+    }
 }
 
 static void scale_memory(json_t *profile, double by)

@@ -49,6 +49,8 @@ def scaled(hw, by):
         pairs(table, by["compute"])
     for row in device.get("attention", []):
         pairs(row["points"], by["compute"])
+    for row in device.get("products", []):
+        row["share"] *= by["compute"]
     device["efficiency"]["memory"] = device["efficiency"].get("memory", 1) * by["memory"]
     device["efficiency"]["elementwise"] *= by["memory"]
     device["launch_ns"] *= by["launch"]
