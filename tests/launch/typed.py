@@ -331,6 +331,7 @@ RULES = (
     (r"cmake ", cannot("it is how this was built")),
     (r"git clone", cannot("the address is yours")),
     (r"topt plan llama-3.1-8b.json --hw ours.json", by("tests/solver/answers.sh", "ours.json")),
+    (r"topt calibrate HW ", by("tests/solver/calibrate_test.py", '"calibrate"')),
     (r"apt |dpkg-buildpackage", by("deploy/package-test.sh", "apt-get -qq install")),
     (r"systemctl ", by("deploy/package-test.sh", "systemctl")),
     (r"mkdir -p /etc/topt|echo 'site-map", by(limits, "--site-map")),

@@ -17,7 +17,7 @@ for want in "1 1" "1 2" "1 4" "2 1" "2 4"; do
     plan "$1" "$2"
     job=$(sbatch --parsable $topt -o out tasks.sh 2>err)
     is "$?" 0 "sbatch: $1 x $2 is submitted"
-    is "$(cat err)" "sbatch: topt: $(($1 * $2)) GPU$([ $(($1 * $2)) = 1 ] || echo s) ($1 node$([ $1 = 1 ] || echo s) of $2): needs 1 MiB a GPU on $(($1 * $2)); data parallel; plan p-0123456789abcdef" "one line says what and why"
+    is "$(cat err)" "sbatch: topt: $(($1 * $2)) GPU$([ $(($1 * $2)) = 1 ] || echo s) ($1 node$([ $1 = 1 ] || echo s) x $2 GPU$([ $2 = 1 ] || echo s)): needs 1 MiB a GPU on $(($1 * $2)); data parallel; plan p-0123456789abcdef" "one line says what and why"
     wait_job "$job"
     is "$(shape "$job")" "$1/$(($1 * $2))/gres:gpu:$2" "the controller sees nodes/tasks/GPUs"
     is "$(sort -u -k2 out | cut -d' ' -f2,4- | sort -u)" "$(($1 * $2)) $2 p-0123456789abcdef $(($1 * $2))" "every task has its number, GPUs and plan"

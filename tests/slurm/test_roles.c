@@ -16,7 +16,7 @@
 /* --- the pretended Slurm ---------------------------------------------------------------- */
 
 #define SHOWN __attribute__((visibility("default")))
-enum { SLOTS = 32 };
+enum { SLOTS = 128 };
 
 struct options {
     char name[SLOTS][32], value[SLOTS][256];
