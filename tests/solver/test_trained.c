@@ -65,7 +65,7 @@ static void test_rest_f32(void)
            2 * (2 * head + norms), "beside 4 bits the rest is in f32");
     is_int(r.sum.class_bytes[TOPT_CLASS_STATE], c.sum.class_bytes[TOPT_CLASS_STATE],
            "... states as before");
-    ok(twice > 1.9 * (double)kept && twice <= 2 * kept,
+    ok((double)twice > 1.9 * (double)kept && twice <= 2 * kept,
        "... and what is kept takes %.3f times as much, the head's copy apart",
        (double)twice / (double)kept);
 }

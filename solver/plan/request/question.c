@@ -161,7 +161,7 @@ static int choose_precision(struct topt_request *r, struct topt_error *err)
 static void choose_loss(struct topt_request *r)
 {
     struct topt_settings *s = &r->settings;
-    int k = r->framework->loss;
+    int k = (int)r->framework->loss;
     if (r->given & TOPT_GIVEN_EAGER) {
         int others = r->framework->losses & ~(1 << TOPT_LOSS_FUSED);
         int first = others ? __builtin_ctz((unsigned)others) : TOPT_LOSS_WRITTEN;
