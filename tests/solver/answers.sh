@@ -137,6 +137,12 @@ gpt="88b.json --hw a100-80-dgx --batch 1536 --seq 2048 --framework megatron --pi
 "$topt" plan $gpt --json >whole 2>err && jq 'del(.plan)' whole >out && holds '.uniform.tp <= 8' && node=$(jq .gpus out) &&
     "$topt" plan $gpt --tensor-parallel --json >whole 2>err && jq 'del(.plan)' whole >out && holds ".uniform.tp > 8 and .gpus < $node"
 check "Megatron-LM's tensor parallelism stays inside a node where that fits, and crosses nodes where it is asked for: $node, $(jq .gpus out)"
+ask --gpus 8 --pipeline 2 && holds '.uniform.pp == 2 and .uniform.dp * .uniform.tp == 4'
+check "stages that are asked for are there, faster or not: $(jq -r .strategy out)"
+! "$topt" plan "$model" --hw a100-80-dgx --batch 64 --pipeline 3 --gpus 8 >out 2>err && grep -q '8 GPUs are not cut into 3 equal pipeline stages' err &&
+    ! "$topt" plan "$model" --hw a100-80-dgx --batch 64 --pipeline 2 --max-gpus 1 >out 2>err && grep -q '1 GPU is not cut into 2 equal' err &&
+    ! "$topt" plan "$model" --hw a100-80-dgx --batch 64 --pipeline 2 --micro-batches 1 >out 2>err && grep -q 'several micro-batches' err
+check "devices that are not cut so: $(cat err)"
 # Pipeline stages: where Megatron-LM takes them, the largest models need no tensor parallelism over nodes.
 staged="175b.json --hw a100-80-dgx --batch 1536 --seq 2048 --framework megatron"
 "$topt" plan $staged --json >whole 2>err && jq 'del(.plan)' whole >out &&

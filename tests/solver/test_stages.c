@@ -114,7 +114,8 @@ static void see_all(struct seen *x, struct topt_planning *m, int64_t gpus)
         if (topt_grid_open(&s, m, nodes, per_node, TOPT_GOAL_FASTEST, NULL))
             x->bad = 1;
         for (int stages = 1; stages <= m->layers && stages <= gpus; stages++)
-            if (stages == 1 || topt_planning_stages(m, stages))
+            if (x->r->pipeline ? stages == x->r->pipeline
+                               : stages == 1 || topt_planning_stages(m, stages))
                 see_stages(x, &s, stages);
         topt_grid_close(&s);
     }
@@ -136,6 +137,7 @@ static int ask(uint64_t number, const struct topt_hw *hw, int *ret_staged)
     r.model = model;
     r.hw = hw;
     r.threads = 1;
+    r.pipeline = random_below(&seed, 4) ? 0 : 2; /* asked for, or searched */
     if (!model ||
         topt_framework_find(frameworks[random_below(&seed, 2)], &r.framework, &err) ||
         topt_request_complete(&r, &err) || topt_planning_init(&m, &r, &err)) {

@@ -460,6 +460,8 @@ int topt_answer_fewest(struct topt_planning *m, json_t **ret, struct topt_error 
         topt_fail(
             err, TOPT_ERR_USAGE, "a node of '%s' has %d GPUs, more than --max-gpus %lld",
             topt_hw_name(r->hw), topt_hw_gpus_per_node(r->hw), (long long)r->max_gpus);
+    else if (c.n == 0 && r->pipeline > 1)
+        topt_no_grid(r, r->max_gpus ? r->max_gpus : 1, err);
     else if (c.n == 0)
         topt_fail(err, TOPT_ERR_USAGE, "'%s' has no GPUs to plan for",
                   topt_hw_name(r->hw));

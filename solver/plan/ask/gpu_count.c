@@ -40,7 +40,8 @@ int topt_count_divides_batch(const struct topt_planning *m, int64_t gpus,
             int64_t ranks = topt_data_ranks(&mesh, cut);
             if (m->heads % (mesh.devices / ranks))
                 continue;
-            if (samples % ranks == 0 || stages_divide(m, samples, ranks))
+            if ((r->pipeline < 2 && samples % ranks == 0) ||
+                stages_divide(m, samples, ranks))
                 return 1;
             fewest = ranks < fewest ? ranks : fewest;
         }

@@ -2,6 +2,7 @@
  * tensor parallelism may lie, and whether it can be answered at all. */
 #include "request.h"
 #include "algorithm.h"
+#include "degrees.h"
 #include "pins.h"
 #include "free.h"
 #include "topt_tensor.h"
@@ -27,8 +28,14 @@ static int is_booked(const struct topt_request *r, int64_t gpus)
             (part || (per_node > 8 && (gpus & (gpus - 1)) == 0)));
 }
 
-int topt_request_grid(const struct topt_request *r, int64_t gpus, int *nodes,
-                      int *per_node)
+/* Are the devices cut into as many pipeline stages as are asked for? */
+static int is_cut(const struct topt_request *r, int nodes, int per_node)
+{
+    return r->pipeline < 2 || topt_stage_grid((int)r->pipeline, &nodes, &per_node);
+}
+
+static int next_booked(const struct topt_request *r, int64_t gpus, int *nodes,
+                       int *per_node)
 {
     int dense = r->counts != TOPT_COUNTS_ANY;
     if (!dense || (r->counts == TOPT_COUNTS_WHOLE && !is_booked(r, gpus)))
@@ -37,6 +44,15 @@ int topt_request_grid(const struct topt_request *r, int64_t gpus, int *nodes,
     if (*nodes || (r->counts == TOPT_COUNTS_NODES && !is_nodes(r->hw, gpus)))
         return 0;
     return topt_next_grid(r->hw, gpus, nodes, per_node);
+}
+
+int topt_request_grid(const struct topt_request *r, int64_t gpus, int *nodes,
+                      int *per_node)
+{
+    while (next_booked(r, gpus, nodes, per_node))
+        if (is_cut(r, *nodes, *per_node))
+            return 1;
+    return 0;
 }
 
 int topt_next_grid(const struct topt_hw *hw, int64_t gpus, int *nodes, int *per_node)
@@ -56,6 +72,13 @@ int topt_no_grid(const struct topt_request *r, int64_t gpus, struct topt_error *
         return topt_fail(
             err, TOPT_ERR_USAGE, "%lld GPUs are not whole nodes of '%s' (%d GPUs each)",
             (long long)gpus, topt_hw_name(r->hw), topt_hw_gpus_per_node(r->hw));
+    if (r->pipeline > 1 &&
+        gpus <= (int64_t)topt_hw_max_nodes(r->hw) * topt_hw_gpus_per_node(r->hw))
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "%lld GPU%s not cut into %lld equal pipeline stages; ask for whole nodes, or "
+            "parts of one, that --pipeline divides",
+            (long long)gpus, gpus == 1 ? " is" : "s are", (long long)r->pipeline);
     return topt_fail(err, TOPT_ERR_USAGE,
                      "%lld GPUs are more than '%s' has: %d nodes x %d GPUs",
                      (long long)gpus, topt_hw_name(r->hw), topt_hw_max_nodes(r->hw),
@@ -177,7 +200,8 @@ int topt_request_counts(const struct topt_request *r, int64_t **ret, int *ret_n,
         some = r->counts == TOPT_COUNTS_WHOLE || r->counts == TOPT_COUNTS_NODES;
     for (int64_t c = 1; !r->ngpu_list && c <= max; c = pow2 ? 2 * c : c + 1) {
         int nodes = 0, per_node = 0;
-        if (topt_next_grid(r->hw, c, &nodes, &per_node) && (!some || is_booked(r, c)))
+        if (topt_next_grid(r->hw, c, &nodes, &per_node) && (!some || is_booked(r, c)) &&
+            is_cut(r, nodes, per_node))
             list[n++] = c;
     }
     *ret = list;
@@ -295,6 +319,11 @@ static int check_stages(const struct topt_request *r, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--virtual-stages: %s has no interleaved schedule; leave it out",
                          f->name);
+    if (r->micro_batches == 1)
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "--pipeline: stages need several micro-batches to work side by side; "
+            "leave out --micro-batches 1");
     layers = topt_stage_layers(r->model, &at);
     if (layers < 0)
         return topt_nomem(err, "the model's layers");

@@ -595,8 +595,10 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
                      .err = err};
     *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     int rc = open_memo(&f);
-    /* Degrees are listed from the fastest to those that need least. */
-    for (int i = 0; i < s->ndegrees && !rc && !ret->stopped; i++)
+    /* Degrees are listed from the fastest to those that need least; a number of pipeline stages that is asked
+     * for leaves out those without. */
+    int whole = s->request->pipeline < 2 && s->request->virtual_stages < 2;
+    for (int i = 0; whole && i < s->ndegrees && !rc && !ret->stopped; i++)
         if (goal != TOPT_GOAL_LEAST && topt_request_stopped(s->request))
             give_up(&f);
         else
