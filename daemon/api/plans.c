@@ -239,7 +239,7 @@ static void add_asker(const struct request *q, struct topt_text *t)
     topt_text_add(t, "asker=%lld;", (long long)asker(q));
 }
 
-/* What the site charges, where a whole training is asked about and no price is given. */
+/* Take the site's price for questions about a whole training that give none. */
 static int add_price(const struct config *c, struct operation *o, struct topt_error *err)
 {
     struct topt_query *x = &o->query;

@@ -7,8 +7,8 @@
  *     pieces    | embedding | layer 0 | layer 1 | ...            | layer n | norm, head, loss |
  *     chunks    |        chunk 0         |    chunk 1    | ...   |          the last          |
  *
- * The memory of a strategy is that of the stage which holds most: what stays of its chunks, and the most
- * that its passes hold at one time. */
+ * The memory of a strategy is that of the stage which holds most: parameters, gradients and states of its
+ * chunks, and the most that its passes hold at one time. */
 #include "fragment.h"
 #include "stages.h"
 #include "topt_minmax.h"
@@ -75,7 +75,7 @@ int topt_stage_layers(const struct topt_model *m, int *ret_op)
     return *ret_op < 0 ? n : 0;
 }
 
-/* What stands before the first layer belongs to it, and what follows a layer to that one. */
+/* Operators before the first layer are cut with it, and those behind a layer with that one. */
 int topt_layers_init(struct topt_layers *t, struct topt_error *err)
 {
     const struct topt_model *m = t->model;
@@ -118,7 +118,6 @@ struct stages {
     struct topt_piece_bytes *bytes;
     int64_t end_ns[TOPT_MAX_STAGES];
     int64_t send_ns;
-    uint8_t send_links;
     struct topt_stage_costs *ret;
 };
 
@@ -305,12 +304,11 @@ static int64_t sent_bytes(const struct stages *x)
 }
 
 /* Stages that share a node talk inside of it, where all do; else devices of a node share its way out. */
-static struct topt_group between(const struct stages *x, uint8_t *ret_links)
+static struct topt_group between(const struct stages *x)
 {
     const struct topt_mesh *mesh = x->t->mesh;
     int inside = mesh->nodes == 1 &&
                  mesh->per_node * x->shape.stages <= topt_hw_gpus_per_node(x->t->hw);
-    *ret_links = (uint8_t)(1 << (inside ? TOPT_LINK_NODE : TOPT_LINK_NETWORK));
     return inside ? (struct topt_group){1, 2, mesh->per_node}
                   : (struct topt_group){2, 1, mesh->per_node};
 }
@@ -318,7 +316,7 @@ static struct topt_group between(const struct stages *x, uint8_t *ret_links)
 /* The time after a stage's last pass; tables that both ends share have their gradients added up. */
 static int find_ends(struct stages *x)
 {
-    struct topt_group pair = between(x, &x->send_links);
+    struct topt_group pair = between(x);
     x->send_ns = topt_hw_collective_ns(x->t->hw, TOPT_PERMUTE, pair, sent_bytes(x));
     int64_t more = 0;
     for (int c = 0; c < x->nchunks; c++) {
@@ -461,15 +459,13 @@ static int run(struct stages *x, struct topt_strategy_cost *cost)
                               .shape = x->shape,
                               .chunk = x->chunk,
                               .end_ns = x->end_ns,
-                              .send_ns = x->send_ns,
-                              .send_links = x->send_links};
+                              .send_ns = x->send_ns};
     int64_t ns;
     int rc = topt_pipeline_run(x->t->schedule, &p, &ns, held, x->err);
     if (rc)
         return -1;
     x->ret->stages = x->shape.stages;
     x->ret->chunks = x->nchunks;
-    x->ret->send_ns = x->send_ns;
     for (int c = 0; c < x->nchunks; c++)
         x->ret->layers[c] = (int16_t)(x->cut[c + 1] - x->cut[c]);
     put_bytes(x, held, cost);

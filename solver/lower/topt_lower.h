@@ -680,7 +680,7 @@ struct topt_stage_costs {
     int stages, chunks; /* of all stages; 0: there are none */
     int16_t layers[TOPT_MAX_CHUNKS];
     int64_t bytes[TOPT_MAX_STAGES], busy_ns[TOPT_MAX_STAGES];
-    int64_t idle_ns, send_ns;
+    int64_t idle_ns;
 };
 
 /* Layers that stages can be cut between: each gives one tensor of samples to the next.  0: there are

@@ -333,7 +333,7 @@ struct topt_eager {
         [2]; /* alive besides while it runs: forward, backward; a loss: with its input */
 };
 
-/* What frameworks run in different ways; bits. */
+/* Operators that frameworks run by different kernels; bits. */
 enum { TOPT_EAGER_WRITES_SCORES = 1, TOPT_EAGER_WRITES_NORMS = 2 };
 /* The kernel of a language model's loss, from the most memory to the least. */
 enum topt_loss_kernel {

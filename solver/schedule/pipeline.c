@@ -38,9 +38,9 @@ static int *at(const struct pipe *x, int *of, int chunk, int64_t micro_batch)
 }
 
 /* The next task of a stage's chain; its number, or -1. */
-static int follow(struct pipe *x, int stage, int64_t ns, uint8_t links, int before)
+static int follow(struct pipe *x, int stage, int64_t ns, int before)
 {
-    struct topt_task t = {.ns = ns, .owner = stage, .links = links};
+    struct topt_task t = {.ns = ns, .owner = stage};
     int task = topt_schedule_add(x->s, &t, x->err);
     return task < 0 || topt_schedule_after(x->s, task, before, x->err) ? -1 : task;
 }
@@ -63,7 +63,7 @@ static int hold_pass(struct pipe *x, const struct topt_chunk *c,
 /* What a pass made is on its way to the chunk that reads it. */
 static int send(struct pipe *x, int stage, int task, int *ret)
 {
-    int sent = follow(x, stage, x->p->send_ns, x->p->send_links, task);
+    int sent = follow(x, stage, x->p->send_ns, task);
     if (sent < 0)
         return -1;
     if (x->order->sends_wait)
@@ -93,7 +93,7 @@ static int pass(struct pipe *x, int stage)
     int given = reads ? *at(x, x->sent[t.backward], from, t.micro_batch) : 0;
     if ((reads && !given) || (t.backward && !*forward))
         return 0;
-    int task = follow(x, stage, c->ns[t.backward], 0, x->chain[stage]);
+    int task = follow(x, stage, c->ns[t.backward], x->chain[stage]);
     if (task < 0 || topt_schedule_after(x->s, task, given - 1, x->err) ||
         hold_pass(x, c, &t, task, *forward - 1))
         return -1;
@@ -170,7 +170,7 @@ static int end(void *of, struct topt_schedule *s, struct topt_error *err)
         if (x->turn[i] < all)
             return topt_fail(err, TOPT_ERR_INTERNAL, "stage %d of %s waits for ever", i,
                              x->order->name);
-        if (follow(x, i, x->p->end_ns[i], 0, x->chain[i]) < 0)
+        if (follow(x, i, x->p->end_ns[i], x->chain[i]) < 0)
             return -1;
     }
     return 0;

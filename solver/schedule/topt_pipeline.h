@@ -28,8 +28,7 @@ struct topt_pipeline {
     const struct topt_chunk
         *chunk;            /* shape.stages x shape.chunks, in the model's order */
     const int64_t *end_ns; /* by stage: reductions and the update, after its last pass */
-    int64_t send_ns;       /* from a chunk to the next, or back; 0 within a stage */
-    uint8_t send_links;
+    int64_t send_ns;       /* from a chunk to the next, or back */
 };
 
 struct topt_pipeline_held {

@@ -160,7 +160,7 @@ static int frontier_chart(const json_t *frontier, int bands, const char *limit,
 
 /* ---- for a terminal ---------------------------------------------------------------- */
 
-/* What a point is, or how its memory stands to the limit. */
+/* The word beside a point: its name, or the verdict on its memory. */
 static const char *mark_of(const json_t *frontier, const json_t *p, const char *what)
 {
     const char *verdict = topt_json_words_at(p, "verdict");

@@ -70,14 +70,12 @@ static const char head[] =
     "off.\n"
     "Errors are (predicted - measured) / measured; the band of a time and of a memory is "
     "what `topt plan` says beside\n"
-    "them, its width (upper - lower) / predicted. What an allocator reserved, and what a "
-    "process held, is compared with\n"
+    "them, its width (upper - lower) / predicted. Bytes that an allocator reserved or a "
+    "process held are compared with\n"
     "`memory_bytes` for the framework that ran it (`--framework`): tensors and what its "
     "allocator can't use, without the\n"
     "driver's context; what PyTorch counts as allocated with the tensors alone.\n"
     "\n"
-    "[validation.html](validation.html) has every number in one table to filter and "
-    "sort. "
     "[validation.html](validation.html) has every number in one table to filter and "
     "sort. "
     "Further down: which documented runs of public models fit and which do not, peaks "
@@ -249,7 +247,7 @@ static void print_group(const struct group *g, const json_t *texts)
     }
     printf("Fit by prediction, as they did: %d of %d.\n", nfit, nran);
     print_regret(g);
-    printf("\nSource: %s.\n\nWhat explains the errors, as far as can be told: %s.\n\n",
+    printf("\nSource: %s.\n\nThe errors come, as far as can be told, from this: %s.\n\n",
            text_of(texts, g->row->group, "source"),
            text_of(texts, g->row->group, "residual"));
 }
@@ -530,8 +528,8 @@ static const char groups_head[] =
     "## Groups\n\n"
     "Runs of one source, model and device are a group. Groups that stood here before "
     "there were sides are seen\n"
-    "and may decide constants. Of the others the last bit of the SHA-256 of the group's "
-    "name says it: 1, it judges and\n"
+    "and may decide constants. For the others the last bit of the SHA-256 of the group's "
+    "name decides: where it is 1 the group judges and\n"
     "decides none (`printf '%s' 'repository:path|model|device' | sha256sum`, in lower "
     "case); a run that stands in two\n"
     "groups is seen if either is. A house test fails where a constant's source is a "
@@ -574,10 +572,11 @@ static void print_uncosted(void)
     for (int f = 0; f < FILES; f++)
         for (int k = files[f].all.n; k < files[f].rows.n; k++)
             rows += !row_is_left_out(&files[f].rows.row[k]);
-    printf("\n%d rows of `tests/bench/rows` wait for these. Where a plan can say a "
-           "mechanism, its row in `tests/bench/rows.c`\nis switched on, and they are "
-           "costed.\n\n",
-           rows);
+    printf(
+        "\n%d rows of `tests/bench/rows` wait for these. Once plans have a "
+        "mechanism, its row in `tests/bench/rows.c`\nis switched on, and these runs are "
+        "costed.\n\n",
+        rows);
 }
 
 static const char send[] =

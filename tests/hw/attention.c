@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "hw_impl.h"
+#include "refused.h"
 #include "tap.h"
 #include "topt_json.h"
 
@@ -93,12 +94,7 @@ static void refused(void)
         {"[" ROW("flash-2", "64", "true", "both", "[[2,0.1],[2,0.2]]") "]", "rising"},
         {"[" ROW("flash-2", "64", "true", "both", "[[2,1.5]]") "]", "at most 1"},
         {"[{'kernel':'flash-2','speed':1}]", "device.attention[0]"}};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct topt_error err = {0};
-        struct topt_hw *hw = parse(wrong[i][0], &err);
-        ok(!hw && strstr(err.text, wrong[i][1]), "%s", err.text);
-        topt_hw_destroy(hw);
-    }
+    all_refused(parse, wrong, sizeof wrong / sizeof *wrong);
 }
 
 /* A longer sequence has more operations a position: no row may make it cheaper as a whole. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "hw_impl.h"
+#include "refused.h"
 #include "tap.h"
 #include "topt_json.h"
 
@@ -63,12 +64,7 @@ static void refused(void)
         {"[" ROW("f32", "1", "1", "'2'") "]", "outputs"},
         {"[{'type':'f32','share':1,'depth':1,'outputs':1}]", "source"},
         {"[{'type':'f32','speed':1}]", "device.products[0]"}};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct topt_error err = {0};
-        struct topt_hw *hw = parse(wrong[i][0], &err);
-        ok(!hw && strstr(err.text, wrong[i][1]), "%s", err.text);
-        topt_hw_destroy(hw);
-    }
+    all_refused(parse, wrong, sizeof wrong / sizeof *wrong);
 }
 
 /* No product of any shipped profile takes less time with more terms or more results. */

@@ -236,7 +236,6 @@ static void test_uneven(void)
         for (int s = 0; s < stages; s++)
             p.end_ns[s] = draw(100);
         p.p.send_ns = draw(9);
-        p.p.send_links = 1 << TOPT_LINK_NETWORK;
         int64_t ns = run_pipeline(&p, NULL), want = by_passes(&p.p);
         same += ns == want;
         if (ns != want)

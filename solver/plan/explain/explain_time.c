@@ -285,7 +285,7 @@ static int find_shares(struct shares *s, const struct topt_plan_doc *p, const js
                                   : find_lines(s, p, doc, err);
 }
 
-/* What each pipeline stage computes and holds; compute and communication above are means of stages. */
+/* List the pipeline stages: layers, busy time, memory.  Compute and communication above are means of stages. */
 static void put_stages(struct topt_text *t, const struct topt_plan_doc *p,
                        const json_t *doc)
 {
@@ -302,7 +302,7 @@ static void put_stages(struct topt_text *t, const struct topt_plan_doc *p,
     topt_text_add(t,
                   "\nPipeline: %lld stages of %lld chunk%s, schedule %s, %lld "
                   "micro-batches a step\n"
-                  "  stage  layers      works     memory\n",
+                  "  stage  layers       busy     memory\n",
                   (long long)stages, (long long)p->settings.stage_chunks,
                   p->settings.stage_chunks > 1 ? "s" : "",
                   topt_order_name(p->settings.order),

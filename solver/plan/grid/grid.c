@@ -461,8 +461,8 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degr
                      (1 - 1e-9));
 }
 
-/* Each stage holds its part of what stays, and with a schedule of one forward and one backward the mean
- * of stages holds half of the micro-batches in flight; a fifth is left for uneven cuts. */
+/* The mean over stages: each holds its part of parameters and states, and 1F1B has (stages + 1) / 2
+ * micro-batches in flight at a stage.  A fifth is left for uneven cuts. */
 int64_t topt_grid_least_stage_bytes(struct topt_grid_search *s,
                                     const struct topt_degrees *v)
 {

@@ -36,8 +36,8 @@ struct topt_grid_search {
     struct topt_cost *known;
     int nknown;
     int fastest; /* only the fastest of them is asked for */
-    /* Grids of one of several pipeline stages of this one, opened when they are first asked for;
-     * 'stages': of so many this one is.  Owned. */
+    /* The grids of a single pipeline stage, by number of stages, opened when they are first asked for (owned);
+     * 'stages' is that number in such a grid. */
     int stages;
     struct topt_grid_search *stage, *next;
 };
@@ -62,7 +62,8 @@ int topt_grid_holds(const struct topt_grid_search *s, const struct topt_strategy
 /* A lower bound, in bytes a device, of every strategy of a variant, without looking at
  * operators. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v);
-/* The same of a variant of stage grid 's', over all stages: about, where layers are cut unevenly. */
+/* A lower bound, in bytes a device, of the stage that holds most, for a variant of the stage's grid 's'; with a
+ * margin in place of a proof where layers are cut unevenly. */
 int64_t topt_grid_least_stage_bytes(struct topt_grid_search *s,
                                     const struct topt_degrees *v);
 

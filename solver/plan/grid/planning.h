@@ -66,8 +66,9 @@ int topt_planning_over(const struct topt_planning *m);
  * search too large? */
 int topt_planning_gave_up(const struct topt_planning *m, const struct topt_error *err);
 
-/* Pipeline stages that the request has: at most; are so many among them; and 1 where each may have so
- * many chunks of layers with so many micro-batches, 0 where not, -1 where none of more does. */
+/* The largest number of pipeline stages that is looked at (0 or 1: none); is 'stages' one of the numbers?  May
+ * each stage have so many chunks of layers, with so many micro-batches: 1, 0, or -1 where no larger number of
+ * chunks may either. */
 int topt_planning_most_stages(const struct topt_planning *m);
 int topt_planning_stages(const struct topt_planning *m, int stages);
 int topt_planning_chunks(const struct topt_planning *m, int stages, int chunks,

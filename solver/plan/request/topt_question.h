@@ -64,7 +64,7 @@ struct topt_request {
     int factors;           /* bits of enum topt_factor */
     const char *algorithm; /* NULL: ft */
     const char *pin;       /* splits that are chosen, "NAME=SPLIT;..."; NULL: none */
-    /* Of the uniform space these degrees alone, those of a run that was made; NULL: any. */
+    /* The uniform space has these degrees alone, those of a run that was measured; NULL: any. */
     const struct topt_ran {
         int64_t data, tensor, level, recompute;
     } * ran;

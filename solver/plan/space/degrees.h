@@ -15,8 +15,9 @@ struct topt_degrees {
     int64_t micro_batches; /* a step runs this many, one after the other */
     int data, tensor;      /* ranks; their product is the number of devices.  Else 1 */
     int level; /* enum topt_zero of every parameter, between data ranks.  Else 0 */
-    int context, expert, stages, virtual_stages; /* 1: nothing lists more yet */
-    int recompute; /* may operators be recomputed?  Uniform: are all? */
+    int stages, virtual_stages; /* pipeline stages, and chunks of layers of each */
+    int context, expert;        /* 1: nothing lists more yet */
+    int recompute;              /* may operators be recomputed?  Uniform: are all? */
     uint32_t
         mesh_starts; /* device meshes of systems that have one for all operators; else 0 */
     int by_schedule; /* as in topt_settings: time and memory are those of a schedule */

@@ -212,20 +212,27 @@ static int matters(const struct fold *f, int64_t memory, int64_t time)
     }
 }
 
-static int add_point(struct fold *f, struct topt_memo_point *p)
+/* Add a strategy; 'point' is its point of the problem's memo, NULL: it is none. */
+static int add_solution(struct fold *f, const struct topt_strategy *strategy,
+                        int64_t memory_bytes, int64_t time_ns,
+                        struct topt_memo_point *point)
 {
     struct topt_certificate *c = &f->ret->certificate;
-    struct topt_solution s = {p->memory_bytes, p->time_ns,
-                              topt_strategy_copy(p->strategy), *f->degrees,
-                              f->own ? NULL : p};
+    struct topt_solution s = {memory_bytes, time_ns, topt_strategy_copy(strategy),
+                              *f->degrees, point};
     if (!s.strategy)
         return topt_nomem(f->err, "the search");
-    if (f->goal == TOPT_GOAL_FASTEST && p->time_ns < c->bound_ns)
-        c->bound_ns = p->time_ns;
+    if (f->goal == TOPT_GOAL_FASTEST && time_ns < c->bound_ns)
+        c->bound_ns = time_ns;
     if (!topt_solutions_append(f->ret, &s, 1, f->err))
         return 0;
     topt_strategy_destroy(s.strategy);
     return -1;
+}
+
+static int add_point(struct fold *f, struct topt_memo_point *p)
+{
+    return add_solution(f, p->strategy, p->memory_bytes, p->time_ns, f->own ? NULL : p);
 }
 
 /* Add the last point that is within the limits, if there is one: 1 where there is.  Points that sum
@@ -385,17 +392,12 @@ static int add_staged(struct fold *f, int lightest)
     }
     if (!matters(f, known->memory_bytes, known->time_ns))
         return 0;
-    struct topt_memo_point p = of->at[0];
-    struct topt_memo *own = f->own;
-    p.memory_bytes = known->memory_bytes;
-    p.time_ns = known->time_ns;
-    f->own = f->memo; /* a point of stages is not one of the memo */
-    rc = add_point(f, &p);
-    f->own = own;
-    return rc ? -1 : 1;
+    return add_solution(f, of->at[0].strategy, known->memory_bytes, known->time_ns, NULL)
+               ? -1
+               : 1;
 }
 
-/* No pipeline of equal stages is faster; one of unlike stages hardly. */
+/* The time of a pipeline of equal stages, less two hundredths for uneven ones: a margin, no proof. */
 static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *d)
 {
     double passes = (double)d->micro_batches * d->virtual_stages;

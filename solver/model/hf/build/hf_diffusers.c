@@ -46,6 +46,16 @@ static const struct net *net_of(const struct hf_builder *b)
     return (const struct net *)b->a;
 }
 
+/* The latents of the pipeline's own sample, and the tokens of its text. */
+static void set_latents(struct net *n, int64_t frames, int64_t rows, int64_t columns,
+                        int64_t text)
+{
+    n->frames = frames;
+    n->rows = rows;
+    n->columns = columns;
+    n->a.context = text;
+}
+
 /* Parameters of a linear map with biases. */
 static int64_t map_of(int64_t in, int64_t out)
 {
@@ -822,10 +832,7 @@ static int read_hunyuan_video(const json_t *doc, struct net *n, struct topt_erro
     n->steps = map_of(TIME, w) + map_of(n->text, w) + 2 * map_of(w, w) +
                refiners * (4 * map_of(w, w) + map_of(w, inner) + map_of(inner, w) +
                            map_of(w, 2 * w) + 4 * w);
-    n->frames = FRAMES;
-    n->rows = ROWS;
-    n->columns = COLUMNS;
-    n->a.context = TEXT;
+    set_latents(n, FRAMES, ROWS, COLUMNS, TEXT);
     return 0;
 }
 
@@ -989,10 +996,7 @@ static int read_wan(const json_t *doc, struct net *n, struct topt_error *err)
     if (json_array_size(patch) == 3)
         n->patch = json_integer_value(json_array_get(patch, 2));
     n->norms = 1;
-    n->frames = FRAMES;
-    n->rows = ROWS;
-    n->columns = COLUMNS;
-    n->a.context = TEXT;
+    set_latents(n, FRAMES, ROWS, COLUMNS, TEXT);
     return 0;
 }
 
@@ -1008,10 +1012,7 @@ static int read_ltx(const json_t *doc, struct net *n, struct topt_error *err)
         return -1;
     (void)topt_json_member(doc, "cross_attention_dim"); /* the width once more */
     n->norms = 1;
-    n->frames = FRAMES;
-    n->rows = ROWS;
-    n->columns = COLUMNS;
-    n->a.context = TEXT;
+    set_latents(n, FRAMES, ROWS, COLUMNS, TEXT);
     return 0;
 }
 

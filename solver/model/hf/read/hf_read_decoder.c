@@ -58,7 +58,7 @@ static int must(const json_t *doc, const char *const *names, int64_t max, int64_
 
 /* ---- sizes ------------------------------------------------------------------------- */
 
-/* Where a size of layers may be a list with a number for each, and its place there. */
+/* A key that may hold a list with one size for each layer, and the member of the layer that takes it. */
 struct each {
     const char *const *names;
     int64_t max;

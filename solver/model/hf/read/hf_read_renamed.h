@@ -7,7 +7,8 @@
 
 topt_hf_reader topt_hf_read_kimi_linear, topt_hf_read_longcat, topt_hf_read_mimo_v2,
     topt_hf_read_minimax_m3, topt_hf_read_step3, topt_hf_read_step3p5;
-/* Of text by masks, of experts weighed against those that all take, and of blocks of keys. */
+/* Readers of masked diffusion language models, of experts beside a gated shared expert, and of attention to
+ * blocks of keys. */
 topt_hf_reader topt_hf_read_llada, topt_hf_read_dream, topt_hf_read_sdar,
     topt_hf_read_sdar_moe, topt_hf_read_llada2, topt_hf_read_klear,
     topt_hf_read_phi3small;
