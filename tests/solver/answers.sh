@@ -152,7 +152,9 @@ staged="175b.json --hw a100-80-dgx --batch 1536 --seq 2048 --framework megatron"
 check "pipeline stages of a model that no node holds: $(jq -r .strategy out)"
 "$topt" plan $staged --gpus 1024 --pipeline 8 --virtual-stages 3 --json >out 2>err &&
     holds '.uniform.pp == 8 and .uniform.vp == 3 and .uniform.schedule == "interleaved-1f1b"' &&
-    jq '.plan' out >staged.json && "$topt" explain staged.json | grep -q '^Pipeline: 8 stages of 3 chunks, schedule interleaved-1f1b'
+    jq '.plan' out >staged.json && "$topt" explain staged.json | grep -q '^Pipeline: 8 stages of 3 chunks, schedule interleaved-1f1b' &&
+    jq -e '.exact == false and .epsilon == null and .plan.exact == false' out >/dev/null &&
+    "$topt" explain staged.json | grep -q '^Search: uniform space, without a proven bound'
 check "stages and chunks that are asked for, and explained"
 ! "$topt" simulate staged.json >out 2>err && grep -q 'topt simulate has no pipeline stages, and this plan has 8' err
 check "$(cat err)"

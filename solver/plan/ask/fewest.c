@@ -111,8 +111,7 @@ static int answer_in_uniform(struct topt_planning *uniform, int64_t gpus,
     if (!f->best.found)
         return topt_answer_unfinished(uniform, gpus, ret, err);
     f->best.stopped = 1;
-    f->best.certificate.exact = 0;
-    f->best.certificate.epsilon = INFINITY;
+    topt_certificate_withdraw(&f->best.certificate);
     snprintf(
         why, sizeof why,
         "fits in %s each; fewer GPUs may suffice, because the search stopped at %lld",

@@ -267,7 +267,8 @@ static int solve_shape(struct topt_planning *m, struct shape *at, int64_t limit,
     return rc;
 }
 
-/* Parts that were left with nothing faster than what another part has do not make it less exact. */
+/* Parts that were left with nothing faster than what another part has do not make it less exact.  Of
+ * a pipeline stage only the fastest and the lightest strategy are tried, which proves nothing. */
 static void claim_epsilon(struct topt_best *b, enum topt_goal goal)
 {
     struct topt_certificate *c = &b->certificate;
@@ -275,6 +276,8 @@ static void claim_epsilon(struct topt_best *b, enum topt_goal goal)
                                       : INFINITY;
     if (b->found && goal == TOPT_GOAL_FASTEST && c->epsilon == 0 && !c->decided)
         c->exact = 1;
+    if (b->found && b->solution.degrees.stages > 1)
+        topt_certificate_withdraw(c);
 }
 
 /* 'slowest_ns': nothing slower is of interest; 0: whatever its time. */

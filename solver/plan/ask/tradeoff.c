@@ -354,6 +354,9 @@ static int put_frontier(struct topt_planning *micros, struct merged *m, json_t *
     merged_reduce(m);
     if (time_only(r))
         merged_fastest(m, r->memory_limit);
+    for (int i = 0; i < m->n; i++)
+        if (m->at[i].s.degrees.stages > 1) /* few strategies of a stage are tried */
+            topt_certificate_withdraw(&m->certificate);
     TOPT_PROGRESS(r->progress, points, m->n);
     TOPT_PROGRESS(r->progress, phase, TOPT_PHASE_CHECKING);
     json_t *doc = json_pack(

@@ -187,6 +187,9 @@ int topt_certificate_merge(struct topt_certificate *into,
                            const struct topt_certificate *from,
                            struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Claim neither exactness nor an epsilon; bounds, what was decided and counted work stay. */
+void topt_certificate_withdraw(struct topt_certificate *c);
+
 /* Where only the fastest was wanted and takes 'best_ns': how far it may be from the
  * truth. */
 double topt_certificate_epsilon(const struct topt_certificate *c, int64_t best_ns);

@@ -579,8 +579,7 @@ static int open_memo(struct fold *f)
 static void give_up(struct fold *f)
 {
     f->ret->stopped = 1;
-    f->ret->certificate.exact = 0;
-    f->ret->certificate.epsilon = INFINITY;
+    topt_certificate_withdraw(&f->ret->certificate);
     f->ret->certificate.bound_ns = 0;
 }
 

@@ -51,6 +51,12 @@ double topt_certificate_epsilon(const struct topt_certificate *c, int64_t best_n
     return c->exact ? 0 : topt_search_excess(best_ns, c->bound_ns);
 }
 
+void topt_certificate_withdraw(struct topt_certificate *c)
+{
+    c->exact = 0;
+    c->epsilon = INFINITY;
+}
+
 /* ---- solutions --------------------------------------------------------------------- */
 
 void topt_solutions_fini(struct topt_solutions *s)
