@@ -141,6 +141,9 @@ static int check(const struct job *j, struct topt_error *err)
             "Megatron-LM shards optimizer states at most, and this plan "
             "has ZeRO-%lld",
             (long long)j->zero);
+    if (j->pp > 1 && j->order != TOPT_ORDER_1F1B && j->order != TOPT_ORDER_INTERLEAVED)
+        return topt_job_refuse(j, "megatron", err, "Megatron-LM has no schedule %s",
+                               topt_order_name(j->order));
     if (j->precision == JOB_BF16)
         return topt_job_refuse(
             j, "megatron", err,

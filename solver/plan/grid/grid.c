@@ -270,7 +270,8 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
                   at->settings.rest_f32 != rest_f32 ||
                   at->settings.by_schedule != v->by_schedule ||
                   at->settings.stages != v->stages ||
-                  at->settings.stage_chunks != v->virtual_stages))
+                  at->settings.stage_chunks != v->virtual_stages ||
+                  at->settings.order != v->order))
         at = at->next;
     if (at)
         return at;
@@ -285,7 +286,7 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     at->settings.stage_chunks = v->virtual_stages;
     at->settings.even_stages =
         s->request->framework && s->request->framework->even_stages;
-    at->settings.order = v->virtual_stages > 1 ? TOPT_ORDER_INTERLEAVED : TOPT_ORDER_1F1B;
+    at->settings.order = v->order;
     at->settings.rest_f32 = at->searched.rest_f32 = rest_f32;
     if (topt_settings_scheduled(&at->settings))
         at->searched.accounting = TOPT_ACCOUNTING_LEAST;

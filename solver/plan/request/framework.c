@@ -140,7 +140,9 @@ static const struct topt_framework frameworks[] = {
      .tensor_most = TOPT_TENSOR_ANYWHERE,
      .rules = &topt_tensor_torchtitan,
      .pipeline = TOPT_PIPELINE_SEARCHED,
-     .pipeline_orders = 1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED,
+     .pipeline_orders = 1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED |
+                        1 << TOPT_ORDER_ZB_H1 | 1 << TOPT_ORDER_INTERLEAVED_ZB |
+                        1 << TOPT_ORDER_ZBV | 1 << TOPT_ORDER_DUALPIPE_V,
      .pipeline_levels = NONE | GRADIENT | PARAM,
      .lacks = "expert and context parallelism",
      .gradient_f32 = 1,

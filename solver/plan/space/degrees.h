@@ -10,12 +10,14 @@
 #include <stdint.h>
 
 #include "topt_layout.h"
+#include "topt_order.h"
 
 struct topt_degrees {
     int64_t micro_batches; /* a step runs this many, one after the other */
     int data, tensor;      /* ranks; their product is the number of devices.  Else 1 */
     int level; /* enum topt_zero of every parameter, between data ranks.  Else 0 */
     int stages, virtual_stages; /* pipeline stages, and chunks of layers of each */
+    enum topt_order_row order;  /* their schedule */
     int context, expert;        /* 1: nothing lists more yet */
     int recompute;              /* may operators be recomputed?  Uniform: are all? */
     uint32_t
