@@ -236,7 +236,7 @@ static void test_in_flight(void)
 }
 
 /* A replay that knows nothing of tasks: each stage's next pass starts when the stage is free and what it
- * reads has come; '*ret_kept' is the most chunks that the first stage keeps at once. */
+ * reads has come; '*ret_kept' is the most that the first stage keeps at once. */
 struct replay {
     const struct topt_pipeline *p;
     struct topt_order_plan plan[MOST_CHUNKS];
@@ -272,8 +272,11 @@ static int replay_pass(struct replay *x, int s)
     if (!weights)
         row[own] = ends + (sends ? x->p->send_ns : 0);
     x->now[s] = sends && o->sends_wait ? row[own] : ends;
-    if (s == 0 && t.part != TOPT_TURN_INPUTS)
-        x->kept += t.backward ? -1 : 1;
+    if (s == 0)
+        x->kept += !t.backward                   ? c->kept
+                   : t.part == TOPT_TURN_INPUTS  ? c->weights_kept
+                   : t.part == TOPT_TURN_WEIGHTS ? -c->kept - c->weights_kept
+                                                 : -c->kept;
     x->most = x->kept > x->most ? x->kept : x->most;
     x->turn[s]++;
     return 1;
@@ -325,6 +328,8 @@ static void test_uneven(void)
             for (int k = 0; k < 2; k++)
                 p.chunk[c].ns[k] = 1 + draw(50);
             p.chunk[c].weights_ns = draw((int)p.chunk[c].ns[1] + 1);
+            p.chunk[c].kept = draw(20);
+            p.chunk[c].weights_kept = draw(9);
         }
         for (int s = 0; s < stages; s++)
             p.end_ns[s] = draw(100);
