@@ -288,8 +288,13 @@ static int read_uniform(const json_t *plan, struct job *j, struct topt_error *er
         return topt_fail(err, TOPT_ERR_INVAL,
                          "uniform.layers: not the layers of %lld stages of %lld chunks",
                          (long long)j->pp, (long long)j->vp);
-    if (j->pp > 1 && read_order(u, j, err))
+    j->shard = j->dp;
+    if ((j->pp > 1 && read_order(u, j, err)) ||
+        topt_json_int_or(u, "uniform", "shard", 1, MAX_RANKS, &j->shard, err))
         return -1;
+    if (j->dp % j->shard)
+        return topt_fail(err, TOPT_ERR_INVAL, "uniform.shard: %lld do not divide dp %lld",
+                         (long long)j->shard, (long long)j->dp);
     if (j->batch % (j->dp * j->micro) || j->batch / (j->dp * j->micro) != j->steps)
         return topt_job_refuse(j, "pytorch", err,
                                "batch %lld is not %lld ranks x micro-batch %lld x %lld",

@@ -48,6 +48,8 @@ static void write_parallel(const struct job *j, struct topt_text *t)
     number(t, "--micro-batch-size", j->micro);
     number(t, "--global-batch-size", j->batch);
     flag(t, j->zero == 1 && j->dp > 1, "--use-distributed-optimizer");
+    if (j->shard < j->dp)
+        number(t, "--num-distributed-optimizer-instances", j->dp / j->shard);
     flag(t, j->dp > 1 && j->overlap, "--overlap-grad-reduce");
     flag(t, j->dp > 1 && j->overlap && j->zero == 1, "--overlap-param-gather");
     flag(t, j->recompute,

@@ -167,8 +167,9 @@ static void write_stages(const struct job *j, struct topt_text *t)
 static void write_parallel(const struct job *j, struct topt_text *t)
 {
     int sharded = j->zero >= 2;
-    set_number(t, "parallelism.data_parallel_replicate_degree", sharded ? 1 : j->dp);
-    set_number(t, "parallelism.data_parallel_shard_degree", sharded ? j->dp : 1);
+    int64_t shard = sharded ? j->shard : 1;
+    set_number(t, "parallelism.data_parallel_replicate_degree", j->dp / shard);
+    set_number(t, "parallelism.data_parallel_shard_degree", shard);
     set_word(t, "parallelism.fsdp_reshard_after_forward",
              j->zero == 2 ? "never" : "always");
     set_number(t, "parallelism.tensor_parallel_degree", j->tp);

@@ -340,6 +340,21 @@ def check_stages(llama):
     ok(done.returncode != 0 and "layers of 4 stages" in done.stderr, "chunks without their layers are refused", done.stderr)
 
 
+def check_replicas(llama):
+    def half(framework, zero):
+        plan = plan_of(llama, 16, 1, zero, framework=framework)
+        plan["uniform"]["shard"] = 8
+        return plan
+    text = launch(half("megatron", 1), "megatron").stdout
+    ok("--num-distributed-optimizer-instances 2" in text, "Megatron-LM: instances of the distributed optimizer", text)
+    text = launch(half("torchtitan", 3), "torchtitan").stdout
+    ok("data_parallel_replicate_degree = 2" in text and "data_parallel_shard_degree = 8" in text, "torchtitan: replicas of shards", text)
+    text = launch(half("pytorch", 3), "torchrun").stdout
+    ok('\\"shard\\": 8' in text and "DP // SHARD, SHARD, TP" in text, "topt_apply.py: a mesh of replicas and shards", text[:2000])
+    done = launch(half("pytorch", 3), "accelerate")
+    ok(done.returncode == 3 and "sharded over all 16" in done.stderr, "who shards over all ranks refuses", done.stderr)
+
+
 def check_numbers(gpt, llama):
     files = {}
     for target in TARGETS[:5]:
@@ -659,6 +674,7 @@ def main():
         cnn = model_of(f"{ROOT}/deploy/quickstart/cnn.json", 32, 1)
         check_numbers(gpt, llama)
         check_stages(llama)
+        check_replicas(llama)
         check_trainers(gpt, llama)
         check_losses(gpt, llama)
         check_refusals(gpt, llama)

@@ -86,6 +86,7 @@ static void read_numbers(const struct topt_query *w, struct topt_request *r)
     SAID(micro_batches, micro_batches);
     SAID(pipeline, pipeline);
     SAID(virtual_stages, virtual_stages);
+    SAID(shard_ranks, shard_ranks);
     SAID(software, software);
     SAID(sequence_splits, sequence_splits);
     SAID(memory_bytes, memory_limit);
