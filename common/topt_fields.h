@@ -151,6 +151,11 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "pipeline stages (1: none); the script must support them")                                                     \
     X(VIRTUAL_STAGES, virtual_stages, INT, 1, 64, TOPT_IN_ANY, ANSWER, SBATCH, "virtual-stages", "N",                 \
       "searched", NULL, "chunks of layers per pipeline stage (interleaved schedule; 1: none)")                       \
+    X(EXPERT, expert, INT, 1, 1 << 14, TOPT_IN_ANY, ANSWER, SBATCH, "expert", "N",                                    \
+      "megatron, torchtitan: searched; others: 1", NULL,                                                             \
+      "GPUs that the experts of a layer are shared out over (1: every GPU has all of them)")                         \
+    X(EXPERT_TENSOR, expert_tensor, INT, 1, 1 << 10, TOPT_IN_ANY, ANSWER, TOPT, "expert-tensor", "N",                 \
+      "searched", NULL, "GPUs that split each expert beside --expert, at most those of tensor parallelism (megatron)") \
     X(SEQUENCE_SPLITS, sequence_splits, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "sequence-splits", "",              \
       "off", NULL, "also search splits of a sample's positions over GPUs")
 

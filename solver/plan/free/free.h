@@ -31,6 +31,8 @@ extern const struct topt_restriction topt_restrict_batch, topt_restrict_hybrid,
 struct topt_space_options {
     enum topt_space space; /* not AUTO */
     int cut;               /* uniform: axes before it are the data axes */
+    /* Uniform: of operators with experts, these take the last data axes and the first tensor axes. */
+    struct topt_expert_axes expert;
     /* Samples, heads and features are split into equal parts only; the vocabulary, that
      * of many rows, is not held to it. */
     int even;

@@ -32,6 +32,9 @@ int topt_request_positions(const struct topt_request *r);
 /* Are pipeline stages searched? */
 int topt_request_stages(const struct topt_request *r);
 
+/* Are experts shared out over ranks? */
+int topt_request_experts(const struct topt_request *r);
+
 /* Does the framework split samples, heads and features into equal parts only? */
 int topt_request_even(const struct topt_request *r);
 

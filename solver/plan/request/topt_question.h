@@ -77,7 +77,9 @@ struct topt_request {
      * own). */
     const struct topt_framework *framework;
     int64_t pipeline,
-        virtual_stages;  /* just so many stages, chunks of each; 0: searched */
+        virtual_stages; /* just so many stages, chunks of each; 0: searched */
+    int64_t expert,
+        expert_tensor; /* just so many ranks share out experts, split each; 0: searched */
     int tensor_parallel; /* as much as the framework can be asked for */
     /* Sequence parallelism beside it; AUTO: on where the framework has it. */
     enum topt_positions {
