@@ -38,13 +38,50 @@ static int add_meshes(struct topt_grid_search *s, struct topt_degrees v)
     return 0;
 }
 
+/* Experts shared out over the ranks before axis 'last': innermost first, tensor parallel ones before data ranks. */
+static int share_experts(struct topt_grid_search *s, struct topt_degrees v, int last)
+{
+    int64_t asked = s->request->expert;
+    v.expert = 1;
+    for (int a = last - 1; a >= 0; a--) {
+        v.expert *= s->mesh.size[a];
+        if (v.expert * v.expert_tensor >= v.tensor &&
+            s->planning->experts % v.expert == 0 && (!asked || v.expert == asked) &&
+            add_variant(s, &v))
+            return -1;
+    }
+    return 0;
+}
+
+/* Each rank has all experts; or they are shared out, and all or none of tensor parallelism splits each, or as many
+ * ranks as are asked for. */
+static int add_experts(struct topt_grid_search *s, struct topt_degrees v)
+{
+    const struct topt_request *r = s->request;
+    int cut = topt_degrees_data_axes(&s->mesh, &v), last = s->mesh.naxes;
+    if (r->expert < 2 && add_meshes(s, v))
+        return -1;
+    if (!s->planning->experts || !(r->framework->expert_levels >> v.level & 1))
+        return 0;
+    for (v.expert_tensor = 1; last >= cut; v.expert_tensor *= s->mesh.size[--last]) {
+        int may = r->expert_tensor ? v.expert_tensor == r->expert_tensor
+                                   : last == s->mesh.naxes ||
+                                         (last == cut && r->framework->expert_tensor);
+        if (may && share_experts(s, v, last))
+            return -1;
+        if (last == cut)
+            return 0;
+    }
+    return 0;
+}
+
 /* Variants that recompute are listed only where some operator can be recomputed, as none can
  * in blocks of one operator: they would be charged for room that they never use. */
 static int add_recompute(struct topt_grid_search *s, struct topt_degrees v)
 {
     int last = s->factors & TOPT_FACTOR_RECOMPUTE && s->planning->recomputes;
     for (v.recompute = 0; v.recompute <= last; v.recompute++)
-        if (add_meshes(s, v))
+        if (add_experts(s, v))
             return -1;
     return 0;
 }
@@ -106,51 +143,9 @@ static int batch_fits(const struct topt_grid_search *s, const struct topt_degree
            samples % v->data == 0;
 }
 
-static int add_levels(struct topt_grid_search *s, struct topt_degrees v, int levels)
-{
-    int all = zero_levels(s) & levels;
-    for (v.level = 0; v.level < TOPT_ZERO_LEVELS; v.level++)
-        if ((v.data > 1 ? all >> v.level & 1 && level_fits(s, &v) : v.level == 0) &&
-            add_recompute(s, v))
-            return -1;
-    return 0;
-}
-
-/* Experts shared out over the ranks before axis 'last': innermost first, tensor parallel ones before data ranks. */
-static int share_experts(struct topt_grid_search *s, struct topt_degrees v, int last)
-{
-    const struct topt_request *r = s->request;
-    v.expert = 1;
-    for (int a = last - 1; a >= 0; a--) {
-        v.expert *= s->mesh.size[a];
-        if (v.expert * v.expert_tensor >= v.tensor &&
-            s->planning->experts % v.expert == 0 &&
-            (!r->expert || v.expert == r->expert) &&
-            add_levels(s, v, r->framework->expert_levels))
-            return -1;
-    }
-    return 0;
-}
-
-/* Beside that all, or none, of tensor parallelism splits each expert; or as many ranks as are asked for. */
-static int add_experts(struct topt_grid_search *s, struct topt_degrees v)
-{
-    const struct topt_request *r = s->request;
-    int cut = topt_degrees_data_axes(&s->mesh, &v), rc = 0;
-    v.expert_tensor = 1;
-    for (int last = s->mesh.naxes; last >= cut && s->planning->experts && !rc; last--) {
-        if (last < s->mesh.naxes)
-            v.expert_tensor *= s->mesh.size[last];
-        if (r->expert_tensor
-                ? v.expert_tensor == r->expert_tensor
-                : last == s->mesh.naxes || (last == cut && r->framework->expert_tensor))
-            rc = share_experts(s, v, last);
-    }
-    return rc;
-}
-
 static int add_uniform(struct topt_grid_search *s, struct topt_degrees v)
 {
+    int all = zero_levels(s);
     const struct topt_mesh *mesh = &s->mesh;
     const struct topt_settings *x = &s->request->settings;
     v.by_schedule = x->by_unit || x->overlap != TOPT_OVERLAP_NONE;
@@ -160,8 +155,10 @@ static int add_uniform(struct topt_grid_search *s, struct topt_degrees v)
         v.tensor = v.expert_tensor = mesh->devices / v.data;
         if (!batch_fits(s, &v) || !heads_fit(s, &v) || !tensor_fits(s, &v))
             continue;
-        if ((s->request->expert < 2 && add_levels(s, v, -1)) || add_experts(s, v))
-            return -1;
+        for (v.level = 0; v.level < TOPT_ZERO_LEVELS; v.level++)
+            if ((v.data > 1 ? all >> v.level & 1 && level_fits(s, &v) : v.level == 0) &&
+                add_recompute(s, v))
+                return -1;
     }
     return 0;
 }

@@ -426,7 +426,7 @@ static int price_hub(const struct topt_problem *p, const struct family *f,
                : 0;
 }
 
-static int make_family(struct topt_problem *p, struct family *f, struct topt_error *err)
+int topt_make_family(struct topt_problem *p, struct family *f, struct topt_error *err)
 {
     struct classes side[SIDES] = {0};
     f->ninputs = f->op >= 0 ? p->k.model->op[f->op].ninputs : 1;
@@ -467,6 +467,13 @@ static int paying_blocks(const struct topt_problem *p, int tensor)
     return kind >= 0 ? b->of[kind].count : 1;
 }
 
+void topt_family_fini(struct family *f)
+{
+    free(f->at);
+    for (int k = 0; k < SIDES; k++)
+        free(f->side[k].end);
+}
+
 int topt_problem_family(struct topt_problem *p, int op, int tensor,
                         struct topt_error *err)
 {
@@ -481,5 +488,5 @@ int topt_problem_family(struct topt_problem *p, int op, int tensor,
     struct family *f = &p->family[p->nfamilies];
     *f = (struct family){.op = op, .tensor = tensor, .next = *head, .among = among};
     *head = p->nfamilies++;
-    return make_family(p, f, err) ? -1 : p->nfamilies - 1;
+    return topt_make_family(p, f, err) ? -1 : p->nfamilies - 1;
 }
