@@ -67,6 +67,7 @@ static const struct topt_framework frameworks[] = {
      .rules = &topt_tensor_pytorch,
      .pipeline_orders = 1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED,
      .pipeline_levels = NONE | GRADIENT,
+     .expert_levels = GRADIENT | PARAM,
      .lacks = "context parallelism",
      .gradient_f32 = 1,
      .shard_f32 = 1,
