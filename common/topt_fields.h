@@ -138,7 +138,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(FACTORS, factors, LIST, 0, 39, TOPT_IN_ANY, ANSWER, SBATCH, "factors", "LIST",                                 \
       "auto", "zero,recompute,micro",                                                                                  \
       "advanced: what is searched besides splits: zero,recompute,micro, or all, none, auto")                             \
-    X(MICRO_BATCHES, micro_batches, INT, 1, 1 << 30, TOPT_IN_ANY, ANSWER, TOPT, "micro-batches", "N",              \
+    X(MICRO_BATCHES, micro_batches, INT, 1, 1 << 30, TOPT_IN_ANY, ANSWER, SBATCH, "micro-batches", "N",              \
       "searched", NULL, "number of micro-batches per step (gradient accumulation steps), not their size")                                                           \
     X(TENSOR_PARALLEL, tensor_parallel, BOOL, 0, 1, TOPT_IN_ANY, ANSWER, SBATCH, "tensor-parallel", "",              \
       "Megatron-LM: inside a node; others: only where nothing else fits", NULL,                                               \
@@ -151,6 +151,8 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "pipeline stages (1: none); the script must support them")                                                     \
     X(VIRTUAL_STAGES, virtual_stages, INT, 1, 64, TOPT_IN_ANY, ANSWER, SBATCH, "virtual-stages", "N",                 \
       "searched", NULL, "chunks of layers per pipeline stage (interleaved schedule; 1: none)")                       \
+    X(DEGREES, degrees, LABEL, 0, 199, TOPT_IN_ANY, ANSWER, SBATCH, "degrees", "LIST",                                \
+      "searched", NULL, "fixed degrees, as tp=8,pp=8,vp=2,dp=16,mbs=1 (also cp, ep, zero, recompute); others are searched") \
     X(SEQUENCE_SPLITS, sequence_splits, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "sequence-splits", "",              \
       "off", NULL, "also search splits of a sample's positions over GPUs")
 

@@ -161,6 +161,33 @@ check "$(cat err)"
 ! "$topt" plan $staged --pipeline 97 >out 2>err && grep -q 'pipeline' err &&
     ! "$topt" plan "$model" --hw a100-80-dgx --framework topt --pipeline 2 >out 2>err && grep -q 'topt has no pipeline stages' err
 check "stages that there are not: $(cat err)"
+# Degrees that are fixed.
+"$topt" plan $staged --degrees tp=8,pp=16,vp=3,cp=1,ep=1,dp=8,mbs=1,zero=1,recompute=0 --json >whole 2>err && jq 'del(.plan)' whole >out &&
+    holds '.gpus == 1024 and .uniform.tp == 8 and .uniform.pp == 16 and .uniform.vp == 3 and .uniform.dp == 8 and
+    .uniform.micro_batch == 1 and .uniform.zero == 1 and .uniform.recompute == false and .micro_batches == 192'
+check "degrees that are all fixed, on as many GPUs: $(jq -r .strategy out)"
+"$topt" plan $staged --gpus 1024 --degrees tp=8,mbs=2 --json >whole 2>err && jq 'del(.plan)' whole >out &&
+    holds '.uniform.tp == 8 and .uniform.micro_batch == 2 and .uniform.dp * .uniform.pp == 128' && t=$(jq .time_ns out) &&
+    "$topt" plan $staged --gpus 1024 --json >whole 2>err && jq 'del(.plan)' whole >out && holds ".time_ns <= $t"
+check "what they leave open is searched, and no better than all"
+not_so() {
+    # shellcheck disable=SC2086
+    ! "$topt" plan $staged $1 >out 2>err && grep -q "$2" err && [ "$(wc -l <err)" = 1 ]
+    check "$1: $(cat err)"
+}
+not_so "--degrees tp=8,xp=2" "'xp=2' is not one of tp=N, pp=N"
+not_so "--degrees tp=8,tp=4" "tp is given twice"
+not_so "--degrees tp" "tp has no value"
+not_so "--gpus 1024 --degrees tp=8,pp=8 --pipeline 4" "pp=8 contradicts --pipeline 4"
+not_so "--gpus 512 --degrees tp=8,pp=8,dp=16" "tp=8 x pp=8 x dp=16 is 1024 GPUs, not 512"
+not_so "--gpus 1024 --degrees tp=24" "tp=24 is 24, which does not divide 1024 GPUs"
+not_so "--gpus 1024 --degrees dp=8,mbs=5" "the batch of 1536 is no multiple of dp x mbs, 40"
+not_so "--gpus 1024 --degrees dp=16,mbs=1 --micro-batches 4" "are 96 micro-batches of a batch of 1536, not 4"
+not_so "--gpus 1024 --degrees zero=3" "Megatron-LM has no ZeRO-3"
+not_so "--degrees pp=1,vp=2" "chunks are of pipeline stages"
+not_so "--gpus 1024 --degrees cp=2" "cp=2: context parallelism is not searched for Megatron-LM yet"
+not_so "--gpus 96 --degrees tp=3" "no plan for 96 GPUs has these --degrees"
+not_so "--degrees tp=64,pp=64,dp=64" "need 262144 GPUs, and there are 1024"
 lacks='not tried context parallelism and pipeline stages (--pipeline N), which PyTorch'
 for more in "" "--gpus 8" "--batch 64,128" "--batch auto" "--mode profiling --max-gpus 16"; do
     # shellcheck disable=SC2086

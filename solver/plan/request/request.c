@@ -1,5 +1,6 @@
 /* request.c - what a request allows: numbers of devices and their grids, factors, where
  * tensor parallelism may lie, and whether it can be answered at all. */
+#include "fixed.h"
 #include "request.h"
 #include "algorithm.h"
 #include "degrees.h"
@@ -28,9 +29,11 @@ static int is_booked(const struct topt_request *r, int64_t gpus)
             (part || (per_node > 8 && (gpus & (gpus - 1)) == 0)));
 }
 
-/* Are the devices cut into as many pipeline stages as are asked for? */
+/* Are the devices cut into as many pipeline stages as are asked for, and can they have fixed degrees? */
 static int is_cut(const struct topt_request *r, int nodes, int per_node)
 {
+    if (r->fixed.any && !topt_fixed_fit(r, (int64_t)nodes * per_node))
+        return 0;
     return r->pipeline < 2 || topt_stage_grid((int)r->pipeline, &nodes, &per_node);
 }
 
@@ -197,7 +200,10 @@ int topt_request_counts(const struct topt_request *r, int64_t **ret, int *ret_n,
     for (int i = 0; i < r->ngpu_list; i++)
         list[n++] = r->gpu_list[i];
     int pow2 = r->counts == TOPT_COUNTS_POW2,
-        some = r->counts == TOPT_COUNTS_WHOLE || r->counts == TOPT_COUNTS_NODES;
+        some = r->counts == TOPT_COUNTS_WHOLE || r->counts == TOPT_COUNTS_NODES, whole;
+    (void)topt_fixed_gpus(r, &whole);
+    if (whole && r->fixed.any) /* one number, booked or not */
+        pow2 = some = 0;
     for (int64_t c = 1; !r->ngpu_list && c <= max; c = pow2 ? 2 * c : c + 1) {
         int nodes = 0, per_node = 0;
         if (topt_next_grid(r->hw, c, &nodes, &per_node) && (!some || is_booked(r, c)) &&
@@ -365,5 +371,8 @@ int topt_request_check(const struct topt_request *r, struct topt_error *err)
     if (r->mode == TOPT_MINI_TIME && r->gpus == 0)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "mini-time needs a number of GPUs (at least 1)");
-    return check_tensor(r, err) || check_stages(r, err) || check_pins(r, err) ? -1 : 0;
+    return topt_fixed_check(r, err) || check_tensor(r, err) || check_stages(r, err) ||
+                   check_pins(r, err)
+               ? -1
+               : 0;
 }
