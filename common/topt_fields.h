@@ -152,7 +152,9 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(VIRTUAL_STAGES, virtual_stages, INT, 1, 64, TOPT_IN_ANY, ANSWER, SBATCH, "virtual-stages", "N",                 \
       "searched", NULL, "chunks of layers per pipeline stage (interleaved schedule; 1: none)")                       \
     X(DEGREES, degrees, LABEL, 0, 199, TOPT_IN_ANY, ANSWER, SBATCH, "degrees", "LIST",                                \
-      "searched", NULL, "fixed degrees, as tp=8,pp=8,vp=2,dp=16,mbs=1 (also cp, ep, zero, recompute); others are searched") \
+      "searched", NULL, "fixed degrees, as tp=8,pp=8,vp=2,dp=16,mbs=1 (also cp, ep, zero, recompute, even); others are searched") \
+    X(AS_IS, as_is, BOOL, 0, 1, TOPT_IN_PLAN, PROBLEM, REST, NULL, NULL,                                               \
+      "off", NULL, "the degrees are those of a run that exists: the answer is the best plan, with that run beside it") \
     X(SEQUENCE_SPLITS, sequence_splits, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "sequence-splits", "",              \
       "off", NULL, "also search splits of a sample's positions over GPUs")
 

@@ -329,7 +329,7 @@ static struct reply after_read(struct request *q)
         return r;
     const struct operation *read = job_data(x->job);
     x->is_checked = 1;
-    if (read->is_question)
+    if (read->is_question || o->query.as_is)
         o->query = read->query;
     o->model_id = copy(read->model_id);
     o->model_name = copy(read->model_name);
@@ -348,7 +348,7 @@ static struct reply read_body(struct request *q, struct question *x)
 {
     struct operation *o = operation_create(OPERATION_READ);
     struct reply r;
-    char id[TOPT_ID], key[400];
+    char id[TOPT_ID], key[700];
     if (!o)
         return no_memory();
     o->is_question = q->is_json;
@@ -356,8 +356,9 @@ static struct reply read_body(struct request *q, struct question *x)
     o->query = x->plan->query;
     o->name = strdup(x->plan->query.name);
     topt_id(q->is_json ? 'q' : 'm', q->body, q->body_len, id);
-    snprintf(key, sizeof key, "read %lld %s %lld %lld %s", (long long)asker(q), id,
-             (long long)o->query.batch, (long long)o->query.seq, o->query.name);
+    snprintf(key, sizeof key, "read %lld %s %lld %lld %s %d %lld %s", (long long)asker(q),
+             id, (long long)o->query.batch, (long long)o->query.seq, o->query.name,
+             o->query.as_is, (long long)o->query.gpus[0], o->query.degrees);
     o->body = request_take_body(q, &o->body_len);
     if (!o->name || !o->body) {
         operation_destroy(o);

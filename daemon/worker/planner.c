@@ -4,6 +4,7 @@
 #include "topt_json.h"
 #include "topt_launch.h"
 #include "topt_plan.h"
+#include "topt_run.h"
 #include "topt_text.h"
 #include "topt_unequal.h"
 
@@ -104,6 +105,17 @@ int planner_check_query(const struct topt_query *q, const char **ret_source,
     struct topt_request r;
     topt_request_init(&r);
     return topt_request_read(q, &r, ret_source, err);
+}
+
+int planner_take_run(const char *bytes, size_t len, const char *what,
+                     struct topt_query *q, const char **ret_source,
+                     struct topt_error *err)
+{
+    *ret_source = "model";
+    json_t *run = topt_run_read(bytes, len, what, q->ngpus == 1 ? q->gpus[0] : 0, err);
+    int rc = run ? topt_question_of_run(run, q, ret_source, err) : -1;
+    json_decref(run);
+    return rc;
 }
 
 int planner_check_hw(const json_t *doc, json_t **ret_doc, struct topt_error *err)
@@ -211,6 +223,28 @@ static int plan(struct planner *p, const struct planner_question *q,
     return rc;
 }
 
+/* The question is that of a run: a plan beside it is answered from the memo. */
+static int plan_beside_run(struct planner *p, const struct planner_question *q,
+                           const struct topt_request *run, json_t **ret,
+                           struct topt_error *err)
+{
+    struct topt_query asked = topt_question_without_run(q->query);
+    struct planner_question own = *q;
+    struct topt_request r;
+    own.query = &asked;
+    if (fill_request(&own, run->model, run->hw, &r, err))
+        return -1;
+    struct topt_memo *m = find_memo(p, q, &r);
+    if (!m)
+        return topt_nomem(err, NULL);
+    int rc = topt_plan_beside_run(&r, run, m, ret, err);
+    if (!rc)
+        json_object_set_new(json_object_get(*ret, "as_is"), "degrees",
+                            json_string(q->query->degrees));
+    kept_trim(&p->memos);
+    return rc;
+}
+
 static int ask(struct planner *p, const struct planner_question *q,
                const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
@@ -218,6 +252,9 @@ static int ask(struct planner *p, const struct planner_question *q,
     struct topt_hw *none;
     switch (q->query->kind) {
     case TOPT_QUERY_PLAN:
+        if (q->query->as_is)
+            return plan_beside_run(p, q, r, ret, err);
+        return plan(p, q, r, ret, err);
     case TOPT_QUERY_CURVE:
         return plan(p, q, r, ret, err);
     case TOPT_QUERY_FRONTIER:

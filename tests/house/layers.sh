@@ -23,6 +23,7 @@ declare -A knows=(
     [solver/model/hf/build]="common solver/model solver/model/graph solver/model/hf/read"
     [solver/model/hf]="common solver/model solver/model/hf/read solver/model/hf/build"
     [solver/model/megatron]="common solver/model solver/model/hf/read solver/model/hf/build"
+    [solver/model/run]="common solver/model solver/model/megatron"
     [solver/model/onnx]="common solver/model solver/model/graph"
     [solver/model/import.c]="common solver/model solver/model/native solver/model/papers solver/model/files solver/model/weights solver/model/hf solver/model/hf/build solver/model/megatron solver/model/onnx"
     [solver/layout]="common solver/model"

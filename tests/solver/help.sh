@@ -24,6 +24,7 @@ if [ -x "$toptd" ]; then
     for _ in $(seq 100); do [ -S toptd.sock ] && break || sleep 0.1; done
 fi
 cp "$root/deploy/quickstart/llama-3.1-8b.json" config.json
+cp "$root/deploy/quickstart/pretrain_gpt3.sh" pretrain_gpt.sh
 "$topt" plan config.json --hw a100-80-dgx --batch 64 --seq 4096 -o plan.json >/dev/null 2>err
 check "a plan for the examples"
 for n in 1 2; do

@@ -294,8 +294,7 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     at->settings.by_schedule = at->searched.by_schedule = v->by_schedule;
     at->settings.stages = v->stages;
     at->settings.stage_chunks = v->virtual_stages;
-    at->settings.even_stages =
-        s->request->framework && s->request->framework->even_stages;
+    at->settings.even_stages = topt_request_even_stages(s->request);
     at->settings.order = v->virtual_stages > 1 ? TOPT_ORDER_INTERLEAVED : TOPT_ORDER_1F1B;
     at->settings.rest_f32 = at->searched.rest_f32 = rest_f32;
     if (topt_settings_scheduled(&at->settings))

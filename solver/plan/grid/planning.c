@@ -93,7 +93,9 @@ int topt_planning_chunks(const struct topt_planning *m, int stages, int chunks,
     if (asked && chunks != asked)
         return 0;
     return (chunks == 1 || micro_batches % stages == 0) &&
-           (f->even_stages ? !short_of : short_of <= 4 || (asked && chunks == asked));
+           (topt_request_even_stages(m->request)
+                ? !short_of
+                : short_of <= 4 || (asked && chunks == asked));
 }
 
 int topt_planning_init(struct topt_planning *m, const struct topt_request *r,

@@ -21,7 +21,8 @@ static const struct key {
             {"dp", AT(data), 1, 1 << 14},
             {"mbs", AT(micro_batch), 1, 1 << 30},
             {"zero", AT(zero), 0, 3},
-            {"recompute", AT(recompute), 0, 1}};
+            {"recompute", AT(recompute), 0, 1},
+            {"even", AT(even), 0, 1}};
 enum { KEYS = sizeof keys / sizeof *keys };
 
 static int read_one(const char *item, struct topt_fixed *ret, unsigned *seen,
@@ -43,7 +44,7 @@ static int read_one(const char *item, struct topt_fixed *ret, unsigned *seen,
     }
     return topt_fail(err, TOPT_ERR_INVAL,
                      "'%.30s' is not one of tp=N, pp=N, vp=N, cp=N, ep=N, dp=N, mbs=N, "
-                     "zero=0..3, recompute=0..1",
+                     "zero=0..3, recompute=0..1, even=0..1",
                      item);
 }
 

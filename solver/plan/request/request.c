@@ -135,6 +135,11 @@ int topt_request_stages(const struct topt_request *r)
     return r->pipeline || f->pipeline == TOPT_PIPELINE_SEARCHED;
 }
 
+int topt_request_even_stages(const struct topt_request *r)
+{
+    return (r->framework && r->framework->even_stages) || r->fixed.even;
+}
+
 /* Nowhere, inside a node, anywhere: from what the row or the request wants first to the most
  * that it takes. */
 int topt_request_tensor_at(const struct topt_request *r, int n)
