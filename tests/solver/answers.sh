@@ -156,8 +156,21 @@ check "pipeline stages of a model that no node holds: $(jq -r .strategy out)"
     jq -e '.exact == false and .epsilon == null and .plan.exact == false' out >/dev/null &&
     "$topt" explain staged.json | grep -q '^Search: uniform space, without a proven bound'
 check "stages and chunks that are asked for, and explained"
-! "$topt" simulate staged.json >out 2>err && grep -q 'topt simulate has no pipeline stages, and this plan has 8' err
-check "$(cat err)"
+# Its schedule, as the cost was found by it.
+"$topt" simulate staged.json --json --trace trace.json --svg staged.svg >out 2>err &&
+    holds '.time_ns == .predicted_ns and (.stages | length) == 8 and .time_ns as $t | [.stages[] | .busy_ns + .bubble_ns == $t] | all' &&
+    [ "$(jq '[.stages[].memory_bytes]' out)" = "$(jq '[.predicted.stages[].memory_bytes]' staged.json)" ] && [ "$(grep -c 'class="lane"' staged.svg)" = 9 ]
+check "the schedule of stages: their time and memory are the plan's"
+jq '[.traceEvents[] | select(.ph == "X")] | group_by(.tid) | map(sort_by(.ts)) | {
+    stages: length, whole: [.[] | [range(1; length) as $i | .[$i].ts - (.[$i - 1].ts + .[$i - 1].dur) | fabs < 0.01] | all] | all,
+    passes: (map(map(select(.cat == "forward" or .cat == "backward")) | length) | unique),
+    bubbles: ([.[][] | select(.cat == "bubble")] | length > 8),
+    order: ([.[][] | select(.cat == "forward" or .cat == "backward")] | group_by([.args.chunk, .args.micro_batch]) |
+        map(sort_by(.ts) | map(.cat) == ["forward", "backward"]) | all)}' trace.json >out 2>err &&
+    holds '.stages == 8 and .whole and .bubbles and .order and (.passes | length) == 1'
+check "as a trace: passes and bubbles fill each stage, each forward has its backward: $(jq -c . out)"
+"$topt" simulate staged.json >out 2>err && grep -q '^schedule  interleaved-1f1b' out && ! "$topt" simulate staged.json --bucket 1MiB >out 2>err && grep -q 'without pipeline stages' err
+check "what has no meaning for stages is refused: $(cat err)"
 ! "$topt" plan $staged --pipeline 97 >out 2>err && grep -q 'pipeline' err &&
     ! "$topt" plan "$model" --hw a100-80-dgx --framework topt --pipeline 2 >out 2>err && grep -q 'topt has no pipeline stages' err
 check "stages that there are not: $(cat err)"

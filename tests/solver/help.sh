@@ -77,7 +77,7 @@ awk '/^Options:/ { on = 1; next }
     /^  -/ { if (name != "") print name "\t" text; name = $1; text = "" }
     { sub(/^ +/, ""); text = text " " $0 }
     END { print name "\t" text }' help >options
-without=' --svg --lines --as --part --json --quiet -o '
+without=' --svg --as-is --lines --as --part --json --quiet -o '
 given() # OPTION: the value whose effect its default words are
 {
     case $1 in
