@@ -5,6 +5,7 @@
 
 #include "ask.h"
 #include "topt_cli.h"
+#include "topt_drawing.h"
 #include "topt_json.h"
 #include "topt_plan_doc.h"
 #include "topt_question.h"
@@ -169,9 +170,9 @@ static int simulate_stages(const struct args *a, const struct topt_plan_doc *p,
     int rc = doc ? 0 : topt_nomem(err, "the schedule");
     put_prediction(p, doc);
     if (!rc && a->trace)
-        rc = put_file(a->trace, topt_staged_trace(&s), err);
+        rc = put_file(a->trace, topt_trace_stages(doc), err);
     if (!rc && a->svg)
-        rc = put_file(a->svg, topt_staged_svg(&s, title ? title : ""), err);
+        rc = put_file(a->svg, topt_svg_stages(doc, title ? title : ""), err);
     if (!rc && (a->json || a->output))
         rc = topt_cli_write_json(doc, a->output ? a->output : "-", err);
     else if (!rc)

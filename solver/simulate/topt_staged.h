@@ -24,10 +24,5 @@ void topt_staged_fini(struct topt_staged *s);
 
 /* Figures of the whole and of each stage, "topt-simulation/1"; a new reference. */
 json_t *topt_staged_json(const struct topt_staged *s);
-/* All passes, and the bubbles between them, in the trace-event format: a thread for each stage.  Freed by
- * the caller, NULL when out of memory, as the picture. */
-char *topt_staged_trace(const struct topt_staged *s);
-/* The schedule as a picture that stands alone: a lane for each stage, whose ground is the bubble. */
-char *topt_staged_svg(const struct topt_staged *s, const char *title);
 
 #endif
