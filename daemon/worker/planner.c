@@ -113,7 +113,7 @@ int planner_take_run(const char *bytes, size_t len, const char *what,
 {
     *ret_source = "model";
     json_t *run = topt_run_read(bytes, len, what, q->ngpus == 1 ? q->gpus[0] : 0, err);
-    int rc = run ? topt_question_of_run(run, q, ret_source, err) : -1;
+    int rc = run ? topt_run_ask(run, q, ret_source, err) : -1;
     json_decref(run);
     return rc;
 }
@@ -228,7 +228,7 @@ static int plan_beside_run(struct planner *p, const struct planner_question *q,
                            const struct topt_request *run, json_t **ret,
                            struct topt_error *err)
 {
-    struct topt_query asked = topt_question_without_run(q->query);
+    struct topt_query asked = topt_run_left_out(q->query);
     struct planner_question own = *q;
     struct topt_request r;
     own.query = &asked;

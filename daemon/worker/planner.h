@@ -37,7 +37,7 @@ json_t *planner_model_document(const char *bytes, size_t len, const char *what,
 int planner_check_query(const struct topt_query *q, const char **ret_source,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Take what the script of a run says into a question (topt_question_of_run). */
+/* Take what the script of a run says into a question (topt_run_ask). */
 int planner_take_run(const char *bytes, size_t len, const char *what,
                      struct topt_query *q, const char **ret_source,
                      struct topt_error *err) TOPT_MUST_CHECK;

@@ -116,13 +116,13 @@ static int read_run(struct topt_question *q, struct topt_error *err)
     if (q->nbatch > 1 || q->batch_auto || q->nhw > 1)
         return topt_fail(err, TOPT_ERR_USAGE, "--as-is takes one --batch and one --hw");
     json_t *run = topt_run_load(path, gpus, err);
-    int rc = run ? topt_question_of_run(run, &a->asked, &source, err) : -1;
+    int rc = run ? topt_run_ask(run, &a->asked, &source, err) : -1;
     q->run_notes = json_incref(json_object_get(run, "notes"));
     json_decref(run);
     if (rc)
         return topt_wrap(err, "--as-is");
     q->run_asked = a->asked;
-    a->asked = topt_question_without_run(&q->run_asked);
+    a->asked = topt_run_left_out(&q->run_asked);
     topt_request_init(&q->run);
     return topt_request_read(&q->run_asked, &q->run, NULL, err);
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "topt_error.h"
+#include "topt_query.h"
 
 /* What the text says of the run:
  *     {"fields": members of a question by their names (topt_fields.h): "framework", "degrees", ...,
@@ -20,5 +21,12 @@ json_t *topt_run_read(const char *text, size_t len, const char *what, int64_t gp
                       struct topt_error *err);
 /* The same from a file. */
 json_t *topt_run_load(const char *path, int64_t gpus, struct topt_error *err);
+
+/* Take what a run says into a question that says the rest; its own words win, but degrees stand
+ * beside the run's.  '*ret_source' names the field at fault. */
+int topt_run_ask(const json_t *run, struct topt_query *asked, const char **ret_source,
+                 struct topt_error *err) TOPT_MUST_CHECK;
+/* The question that a plan beside the run answers: without what the run has chosen. */
+struct topt_query topt_run_left_out(const struct topt_query *asked);
 
 #endif

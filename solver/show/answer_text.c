@@ -389,6 +389,39 @@ char *topt_text_of_memory_band(const json_t *band, const char *verdict)
     return topt_text_take(&t);
 }
 
+/* What each pipeline stage holds; of many the most and the least. */
+static void show_stages(struct topt_text *out, const json_t *stages)
+{
+    enum { MANY = 16 };
+    struct topt_text t = {0};
+    size_t i, most = 0, least = 0, n = json_array_size(stages);
+    json_t *x;
+    char buf[32];
+    topt_text_add(&t, "by stage ");
+    json_array_foreach(stages, i, x)
+    {
+        int64_t bytes = topt_json_whole_at(x, "memory_bytes");
+        if (n <= MANY)
+            topt_text_add(&t, "%s%s", i ? ", " : "",
+                          topt_show_bytes(bytes, buf, sizeof buf));
+        if (bytes > topt_json_whole_at(json_array_get(stages, most), "memory_bytes"))
+            most = i;
+        if (bytes < topt_json_whole_at(json_array_get(stages, least), "memory_bytes"))
+            least = i;
+    }
+    if (n > MANY) {
+        topt_show_bytes(topt_json_whole_at(json_array_get(stages, least), "memory_bytes"),
+                        buf, sizeof buf);
+        topt_text_add(&t, "from %s (stage %zu) to ", buf, least);
+        topt_show_bytes(topt_json_whole_at(json_array_get(stages, most), "memory_bytes"),
+                        buf, sizeof buf);
+        topt_text_add(&t, "%s (stage %zu)", buf, most);
+    }
+    if (n)
+        topt_text_of_words(out, "", t.s ? t.s : "");
+    topt_text_fini(&t);
+}
+
 static void show_memory(struct topt_text *out, const json_t *a)
 {
     char x[32], y[32];
@@ -401,6 +434,7 @@ static void show_memory(struct topt_text *out, const json_t *a)
                   topt_show_bytes(topt_json_whole_at(a, "memory_limit"), y, sizeof y),
                   *verdict ? ": " : "", verdict);
     show_parts(out, parts);
+    show_stages(out, json_object_get(a, "stages"));
     if (peak)
         topt_text_of_words(out, "", peak);
     if (band)

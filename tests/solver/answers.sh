@@ -156,6 +156,9 @@ check "pipeline stages of a model that no node holds: $(jq -r .strategy out)"
     jq -e '.exact == false and .epsilon == null and .plan.exact == false' out >/dev/null &&
     "$topt" explain staged.json | grep -q '^Search: uniform space, without a proven bound'
 check "stages and chunks that are asked for, and explained"
+"$topt" explain staged.json --around >out 2>err && grep -A4 '^Other numbers of pipeline stages on 1024 GPUs' out >around && grep -q '1 stage: .* times as long' around &&
+    grep -q '4 stages: ' around && grep -q '16 stages: ' around
+check "why so many stages: $(tail -n +2 around | tr '\n' ';')"
 # Its schedule, as the cost was found by it.
 "$topt" simulate staged.json --json --trace trace.json --svg staged.svg >out 2>err &&
     holds '.time_ns == .predicted_ns and (.stages | length) == 8 and .time_ns as $t | [.stages[] | .busy_ns + .bubble_ns == $t] | all' &&

@@ -123,15 +123,6 @@ void topt_request_init(struct topt_request *r);
  * the profile with what chooses them.  '*ret_field' names the field at fault; may be NULL. */
 int topt_request_read(const struct topt_query *w, struct topt_request *r,
                       const char **ret_field, struct topt_error *err) TOPT_MUST_CHECK;
-/* ---- a run that exists (of_run.c) ---- */
-
-/* Take what a run says (topt_run.h) into a question that says the rest; its own words win, but degrees stand
- * beside the run's.  '*ret_source' names the field at fault. */
-int topt_question_of_run(const json_t *run, struct topt_query *asked,
-                         const char **ret_source, struct topt_error *err) TOPT_MUST_CHECK;
-/* The question that a plan beside the run answers: without what the run has chosen. */
-struct topt_query topt_question_without_run(const struct topt_query *asked);
-
 /* With the model and the profile in it: what was not said is taken from the framework's
  * row, the default one where none was named, and the precision that the device has.
  * INVAL where the limit is more than it has. */

@@ -1,12 +1,12 @@
-/* of_run.c - questions about a run that exists: what its script says is asked as if a person had. */
+/* run_question.c - questions about a run that exists: what its script says is asked as if a person had. */
 #include "topt_json.h"
-#include "topt_question.h"
+#include "topt_run.h"
 
 #include <stdio.h>
 #include <string.h>
 
-int topt_question_of_run(const json_t *run, struct topt_query *asked,
-                         const char **ret_source, struct topt_error *err)
+int topt_run_ask(const json_t *run, struct topt_query *asked, const char **ret_source,
+                 struct topt_error *err)
 {
     struct topt_query q;
     char degrees[sizeof q.degrees];
@@ -34,7 +34,7 @@ int topt_question_of_run(const json_t *run, struct topt_query *asked,
     return 0;
 }
 
-struct topt_query topt_question_without_run(const struct topt_query *asked)
+struct topt_query topt_run_left_out(const struct topt_query *asked)
 {
     struct topt_query q = *asked;
     q.pipeline = q.virtual_stages = q.micro_batches = 0;
