@@ -154,7 +154,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(DEGREES, degrees, LABEL, 0, 199, TOPT_IN_ANY, ANSWER, SBATCH, "degrees", "LIST",                                \
       "searched", NULL, "fixed degrees, as tp=8,pp=8,vp=2,dp=16,mbs=1 (also cp, ep, zero, recompute, even); others are searched") \
     X(AS_IS, as_is, BOOL, 0, 1, TOPT_IN_PLAN, PROBLEM, REST, NULL, NULL,                                               \
-      "off", NULL, "the degrees are those of a run that exists: the answer is the best plan, with that run beside it") \
+      "off", NULL, "the degrees, or without them the script that is sent, are a run that exists: the answer is the best plan, with that run beside it") \
     X(SEQUENCE_SPLITS, sequence_splits, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "sequence-splits", "",              \
       "off", NULL, "also search splits of a sample's positions over GPUs")
 

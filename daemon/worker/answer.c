@@ -95,7 +95,8 @@ static int read_question(const char *body, size_t len, struct frame *reply,
 static int read_file(const char *body, size_t len, const char *name, struct topt_query *q,
                      struct frame *reply, const char **ret_source, struct topt_error *err)
 {
-    if (q->as_is &&
+    int is_run = q->as_is && !*q->degrees; /* else they are said beside the model */
+    if (is_run &&
         planner_take_run(body, len, *name ? name : "the script", q, ret_source, err) < 0)
         return -1;
     json_t *doc = parse_model(body, len, *name ? name : "the model", q->batch, q->seq,
@@ -103,7 +104,7 @@ static int read_file(const char *body, size_t len, const char *name, struct topt
     if (!doc)
         return -1;
     int rc = 0;
-    if (q->as_is)
+    if (is_run)
         rc = put_query(q, reply, ret_source, err);
     else
         frame_put_text(reply, ""); /* no question is in it */
@@ -213,7 +214,9 @@ static int do_launch(struct frame *request, struct frame *reply, const char **re
 {
     char *script = NULL;
     *ret_source = "id";
-    if (planner_launch(frame_get_text(request), &script, err) < 0)
+    int is_drawn = frame_get_int(request) != 0;
+    const char *plan = frame_get_text(request);
+    if ((is_drawn ? planner_schedule : planner_launch)(plan, &script, err) < 0)
         return -1;
     frame_put_text(reply, script);
     free(script);

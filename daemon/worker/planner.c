@@ -5,6 +5,7 @@
 #include "topt_launch.h"
 #include "topt_plan.h"
 #include "topt_run.h"
+#include "topt_staged.h"
 #include "topt_text.h"
 #include "topt_unequal.h"
 
@@ -135,6 +136,37 @@ int planner_launch(const char *plan, char **ret_script, struct topt_error *err)
     if (rc == 0 && !(*ret_script = topt_launch_text(launch)))
         rc = topt_nomem(err, NULL);
     json_decref(launch);
+    json_decref(doc);
+    return rc;
+}
+
+static int draw(const json_t *doc, char **ret_svg, struct topt_error *err)
+{
+    struct topt_plan_doc *p = NULL;
+    struct topt_staged s;
+    if (topt_plan_read(doc, &p, err))
+        return -1;
+    struct topt_costing k = {p->micro, p->hw, &p->mesh, &p->settings, p->router, NULL};
+    int rc = p->settings.stages < 2
+                 ? topt_fail(err, TOPT_ERR_INFEASIBLE,
+                             "this plan has no pipeline stages whose schedule could be "
+                             "drawn")
+                 : topt_staged_step(&k, p->strategy, &s, err);
+    if (!rc) {
+        json_t *step = topt_staged_json(&s);
+        *ret_svg = topt_svg_stages(step, topt_json_words_at(doc, "strategy"));
+        rc = *ret_svg ? 0 : topt_nomem(err, NULL);
+        json_decref(step);
+        topt_staged_fini(&s);
+    }
+    topt_plan_doc_destroy(p);
+    return rc;
+}
+
+int planner_schedule(const char *plan, char **ret_svg, struct topt_error *err)
+{
+    json_t *doc = topt_json_parse(plan, strlen(plan), "the plan", err);
+    int rc = doc ? draw(doc, ret_svg, err) : -1;
     json_decref(doc);
     return rc;
 }
