@@ -715,6 +715,9 @@ int topt_cost_groups(const struct topt_costing *k, const struct topt_strategy *s
  * lie beyond these (0: none), its cost is these bounds, and stage.stages is 0. */
 struct topt_evaluator;
 void topt_evaluator_limit(struct topt_evaluator *a, int64_t memory, int64_t time);
+/* Write down the passes of the stages of each strategy that is costed from now on; NULL: no more. */
+struct topt_passes;
+void topt_evaluator_passes(struct topt_evaluator *a, struct topt_passes *ret);
 /* The cost of the strategy that was evaluated last where the settings that the evaluator borrows have other
  * stages, chunks or another schedule since. */
 int topt_evaluate_stages(struct topt_evaluator *a, const struct topt_strategy *s,
