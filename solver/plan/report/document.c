@@ -605,7 +605,8 @@ static int read_choices(const json_t *doc, struct topt_error *err)
 {
     static const char *const fields[] = {
         "dp", "tp", "zero",     "recompute", "micro_batch", "sequence_parallel",
-        "pp", "vp", "schedule", "layers",    "shard",       NULL};
+        "pp", "vp", "schedule", "layers",    "shard",       "recompute_layers",
+        NULL};
     enum topt_block_choice choice;
     const char *blocks = topt_blocks_name(TOPT_BLOCKS_FREE);
     const json_t *uniform = json_object_get(doc, "uniform");

@@ -52,6 +52,7 @@ struct topt_framework {
     /* Levels that may shard over a part of the data ranks and be replicated over the rest (bits), and
      * whether they are searched so unasked. */
     int replica_levels, replicas_searched;
+    int recompute_first; /* it can recompute the first layers of each stage's chunks alone */
     const char *lacks;           /* what it can do and is not searched; NULL: nothing */
     int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */
     int rest_f32; /* as of topt_settings, where parameters are not sharded */

@@ -21,6 +21,7 @@ struct topt_degrees {
     enum topt_order_row order;  /* their schedule */
     int context, expert;        /* 1: nothing lists more yet */
     int recompute;              /* may operators be recomputed?  Uniform: are all? */
+    int recompute_layers; /* of pipeline stages: in the first so many layers of each chunk; 0: all */
     uint32_t
         mesh_starts; /* device meshes of systems that have one for all operators; else 0 */
     int by_schedule; /* as in topt_settings: time and memory are those of a schedule */
