@@ -20,6 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The evaluator of strategies on one mesh with so many micro-batches, of which those before made use. */
+struct costs {
+    const struct topt_mesh *mesh;
+    int64_t micro_batches;
+    struct topt_evaluator *of;             /* owned */
+    const struct topt_strategy *evaluated; /* last; NULL: none that is still there */
+};
+
 struct fold {
     struct topt_grid_search *s;
     struct topt_memo *memo, *own; /* 'own': NULL where it is the problem's */
@@ -35,11 +43,9 @@ struct fold {
     const struct topt_degrees *priced_as;
     struct topt_memo_entry *entry;
     struct topt_problem *problem; /* owned; NULL where nothing was missing yet */
-    struct topt_evaluator *costs; /* owned; of strategies with so many micro-batches */
-    int64_t micro_batches;
-    struct topt_settings staged;           /* of these costs, where there are stages */
-    const struct topt_strategy *evaluated; /* by them, last */
-    int too_large;                         /* ... needs more memory than there is */
+    struct costs costs;
+    struct topt_settings staged; /* of these costs, where there are stages */
+    int too_large;               /* ... needs more memory than there is */
 };
 
 /* ---- what is missing --------------------------------------------------------------- */
@@ -85,15 +91,15 @@ static struct topt_search_options options_of(const struct topt_request *r,
                                         .max_entries = r->max_entries};
 }
 
-/* The evaluator of degrees with as many micro-batches, of which those before made use. */
-static struct topt_evaluator *open_costs(struct fold *f, const struct topt_costing *k)
+static struct costs *open_costs(struct fold *f, const struct topt_costing *k)
 {
-    if (f->costs && f->micro_batches == k->settings->micro_batches)
-        return f->costs;
-    topt_evaluator_destroy(f->costs);
-    f->evaluated = NULL;
-    f->micro_batches = k->settings->micro_batches;
-    return f->costs = topt_evaluator_create(k, 0, f->err);
+    struct costs *x = &f->costs;
+    if (x->of && x->mesh == k->mesh && x->micro_batches == k->settings->micro_batches)
+        return x;
+    topt_evaluator_destroy(x->of);
+    *x = (struct costs){k->mesh, k->settings->micro_batches,
+                        topt_evaluator_create(k, 0, f->err), NULL};
+    return x->of ? x : NULL;
 }
 
 /* Prices leave out communication that overlaps, and bytes that come and go: a strategy's time and
@@ -103,12 +109,12 @@ static int put_cost(struct fold *f, const struct topt_strategy *s, int64_t *memo
 {
     struct topt_costing k;
     struct topt_strategy_cost cost;
-    struct topt_evaluator *a;
+    struct costs *a;
     if (topt_grid_costing(f->s, f->degrees, &k, f->err))
         return -1;
     if (!k.settings->by_schedule)
         return 0;
-    if (!(a = open_costs(f, &k)) || topt_evaluate_strategy(a, s, &cost, NULL, f->err))
+    if (!(a = open_costs(f, &k)) || topt_evaluate_strategy(a->of, s, &cost, NULL, f->err))
         return -1;
     *memory = cost.memory_bytes;
     *time = cost.time_ns;
@@ -116,24 +122,24 @@ static int put_cost(struct fold *f, const struct topt_strategy *s, int64_t *memo
 }
 
 /* The cost of a strategy as one of pipeline stages, of a problem that is that of one stage's devices: without
- * stages where it is beyond the limits.  Pieces cost the same for any number of stages, so that one evaluator
+ * stages where it is beyond the limits.  Where it 'stays' it is known again by its place.  Pieces cost the same for any number of stages, so that one evaluator
  * serves for all. */
-static int cost_staged(struct fold *f, const struct topt_strategy *s, int64_t time_limit,
-                       struct topt_strategy_cost *ret)
+static int cost_staged(struct fold *f, const struct topt_strategy *s, int stays,
+                       int64_t time_limit, struct topt_strategy_cost *ret)
 {
     struct topt_costing k;
+    struct costs *a;
     if (topt_grid_costing(f->s, f->degrees, &k, f->err))
         return -1;
-    int another = !f->costs || f->micro_batches != k.settings->micro_batches;
     f->staged = *k.settings;
     k.settings = &f->staged;
-    if (another && !open_costs(f, &k))
+    if (!(a = open_costs(f, &k)))
         return -1;
-    topt_evaluator_limit(f->costs, f->memory_limit, time_limit);
-    if (f->evaluated == s ? topt_evaluate_stages(f->costs, s, ret, f->err)
-                          : topt_evaluate_strategy(f->costs, s, ret, NULL, f->err))
+    topt_evaluator_limit(a->of, f->memory_limit, time_limit);
+    if (a->evaluated == s ? topt_evaluate_stages(a->of, s, ret, f->err)
+                          : topt_evaluate_strategy(a->of, s, ret, NULL, f->err))
         return -1;
-    f->evaluated = s;
+    a->evaluated = stays ? s : NULL;
     f->too_large = beyond(ret->memory_bytes, f->memory_limit);
     return 0;
 }
@@ -143,7 +149,7 @@ static int put_staged(struct fold *f, const struct topt_strategy *s, int64_t *me
                       int64_t *time)
 {
     struct topt_strategy_cost cost;
-    if (cost_staged(f, s, f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0, &cost))
+    if (cost_staged(f, s, 1, f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0, &cost))
         return -1;
     if (!cost.stage.stages)
         return 1;
@@ -432,10 +438,8 @@ static int cost_first(struct fold *f, const struct topt_strategy *s,
         if (!*ret)
             return topt_nomem(f->err, "the search");
         topt_recompute_first(f->s->request->model, at.layers, n, *ret);
-        f->evaluated = NULL;
-        if (cost_staged(f, *ret, f->time_limit, cost))
+        if (cost_staged(f, *ret, 0, f->time_limit, cost))
             return -1;
-        f->evaluated = NULL;
         if (!memcmp(cost->stage.layers, at.layers, sizeof at.layers))
             return 0;
         at = cost->stage;
@@ -468,7 +472,7 @@ static int add_first(struct fold *f)
     const struct topt_memo_points *of = &f->entry->whole;
     struct topt_strategy_cost whole;
     int low = 0, high = 0, added = 0, rc = 0;
-    if (!of->n || cost_staged(f, of->at[0].strategy, 1, &whole))
+    if (!of->n || cost_staged(f, of->at[0].strategy, 1, 1, &whole))
         return of->n ? -1 : 0;
     for (int c = 0; c < whole.stage.chunks && !f->too_large; c++)
         high = whole.stage.layers[c] > high ? whole.stage.layers[c] : high;
@@ -566,6 +570,7 @@ static int list_orders(struct fold *f, struct topt_degrees d, int orders,
         d.order = (enum topt_order_row)row;
         int64_t ns = least_staged_ns(f, &d), first = least_first(f, &d, ns);
         if (!(orders >> row & 1) ||
+            beyond(topt_grid_least_stage_bytes(f->grid, &d), f->memory_limit) ||
             !matters(f, bytes, f->goal == TOPT_GOAL_FASTEST ? topt_min(ns, first) : 0))
             continue;
         if (TOPT_ROOM(all->at, all->n, all->cap, 64))
@@ -664,23 +669,10 @@ static int add_first_of(struct fold *f, struct candidate *c)
     return rc < 0 || (rc && keep_best(f)) ? -1 : 0;
 }
 
-/* Costs are of one mesh. */
-static void enter_grid(struct fold *f, const struct candidate *c,
-                       struct topt_grid_search **of)
-{
-    if (c->grid != *of) {
-        topt_evaluator_destroy(f->costs);
-        f->costs = NULL;
-        f->evaluated = NULL;
-    }
-    *of = c->grid;
-}
-
 /* Candidates are looked at from the one that may be best on, until none can be better. */
 static int add_stages(struct fold *f)
 {
     struct candidates all = {0};
-    struct topt_grid_search *of = NULL;
     int rc = list_stages(f, &all);
     if (all.n)
         qsort(all.at, (size_t)all.n, sizeof *all.at, by_least);
@@ -690,7 +682,6 @@ static int add_stages(struct fold *f)
                 ? beyond(c->least, f->time_limit)
                 : f->goal == TOPT_GOAL_LEAST && !matters(f, c->least, 0))
             break;
-        enter_grid(f, c, &of);
         rc = is_canceled(f) || add_candidate(f, c);
         if (f->too_large && !c->degrees.recompute &&
             f->s->request->framework->recompute_first)
@@ -703,7 +694,6 @@ static int add_stages(struct fold *f)
     for (int i = 0; i < all.n && binds && !rc && all.at[i].first < INT64_MAX &&
                     !beyond(all.at[i].first, f->time_limit);
          i++) {
-        enter_grid(f, &all.at[i], &of);
         rc = is_canceled(f) || add_first_of(f, &all.at[i]);
     }
     free(all.at);
@@ -779,7 +769,7 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
         rc = add_stages(&f);
     if (f.own && s->planning->memo) /* it is a search, though of no use to others */
         s->planning->memo->searches += f.own->searches;
-    topt_evaluator_destroy(f.costs);
+    topt_evaluator_destroy(f.costs.of);
     topt_memo_destroy(f.own);
     if (rc)
         topt_solutions_fini(ret);
