@@ -53,6 +53,10 @@ struct topt_framework {
      * whether they are searched so unasked. */
     int replica_levels, replicas_searched;
     int recompute_first; /* it can recompute the first layers of each stage's chunks alone */
+    /* Expert parallelism: whether it is searched unasked, levels of sharding beside it (bits, 0: it has none),
+     * and whether tensor parallelism may split the inside of experts beside it. */
+    enum topt_expert_when { TOPT_EXPERT_ASKED, TOPT_EXPERT_SEARCHED } expert;
+    int expert_levels, expert_tensor;
     const char *lacks;           /* what it can do and is not searched; NULL: nothing */
     int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */
     int rest_f32; /* as of topt_settings, where parameters are not sharded */
