@@ -688,6 +688,10 @@ struct topt_stage_costs {
 /* Layers that stages can be cut between: each gives one tensor of samples to the next.  0: there are
  * none, and '*ret_op' is the first operator at which another tensor crosses; -1 without memory. */
 int topt_stage_layers(const struct topt_model *m, int *ret_op);
+/* Of a strategy that recomputes whole layers, keep what is beyond the first 'n' layers of each chunk; 'layers'
+ * of each chunk, in the model's order. */
+void topt_recompute_first(const struct topt_model *m, const int16_t *layers, int64_t n,
+                          struct topt_strategy *s);
 
 struct topt_strategy_cost {
     struct topt_fragment_cost sum;

@@ -360,6 +360,15 @@ def check_stages(llama):
     ok(done.returncode != 0 and "layers of 4 stages" in done.stderr, "chunks without their layers are refused", done.stderr)
 
 
+def check_recomputed_layers(llama):
+    plan = staged(plan_of(llama, 1, 8, steps=16, recompute=True), [8] * 4)
+    text = launch(plan, "megatron").stdout
+    ok("--recompute-method uniform" in text and "--recompute-num-layers 1" in text, "Megatron-LM recomputes each layer", text)
+    plan["uniform"]["recompute_layers"] = 3
+    text = launch(plan, "megatron").stdout
+    ok("--recompute-method block" in text and "--recompute-num-layers 3" in text, "... or the first of each stage", text)
+
+
 def check_replicas(llama):
     def half(framework, zero):
         plan = plan_of(llama, 16, 1, zero, framework=framework)
@@ -707,6 +716,7 @@ def main():
         check_numbers(gpt, llama)
         check_stages(llama)
         check_replicas(llama)
+        check_recomputed_layers(llama)
         check_trainers(gpt, llama)
         check_losses(gpt, llama)
         check_refusals(gpt, llama)

@@ -122,6 +122,7 @@ static const struct topt_framework frameworks[] = {
      .pipeline_orders = 1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED,
      .pipeline_levels = NONE | STATE,
      .replica_levels = STATE,
+     .recompute_first = 1,
      .replicas_searched = 1,
      .expert = TOPT_EXPERT_SEARCHED,
      .expert_levels = NONE | STATE,
