@@ -103,7 +103,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(TRAIN, train, LABEL, 0, 199, TOPT_IN_ANY, PROBLEM, SBATCH, "train", "WHAT",                                     \
       "all", NULL, "trained parameters: all, names, or lora[:RANK[:NAMES]]; +4bit or +8bit quantizes the frozen ones (qlora: lora+4bit)")                                                                                       \
     X(PRECISION, precision, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "precision", "P",                              \
-      "bf16-mixed if the GPU has bf16, or f32", "bf16-mixed,bf16,fp16-mixed,f32,f64",                                   \
+      "bf16-mixed; on a GPU without bf16 fp16-mixed, or f32 where the framework scales no loss", "bf16-mixed,bf16,fp16-mixed,f32,f64",                                   \
       "precision: bf16-mixed, bf16, fp16-mixed (V100, T4), f32 or f64")                                                        \
     X(OPTIMIZER, optimizer, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "optimizer", "O",                              \
       "adamw; adam with --framework topt", "adamw,adam,adafactor,adam8,momentum,sgd,row_wise_adagrad",                                                \

@@ -25,7 +25,6 @@ static const struct target {
     {.name = "torchrun",
      .framework = "pytorch",
      .write = topt_launch_torchrun,
-     .no_fp16 = "topt_apply.py scales no loss; --for hf and --for accelerate do",
      .pin = {"pytorch/pytorch", "v2.14.1", "2026-10-20",
              "tested on CPU with a small GPT on 2026-11-22, not on GPUs"}},
     {.name = "accelerate",

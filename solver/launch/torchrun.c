@@ -158,6 +158,10 @@ int topt_launch_torchrun(const struct job *j, struct sheet *s, struct topt_error
     topt_sheet_script(s, "train.py imports topt_apply: start(), apply(), optimizer(), "
                          "micro_batches(), rows()");
     remark_train(j, s);
+    if (j->precision == JOB_F16_MIXED)
+        topt_sheet_script(s, "the loss is scaled: scaler = topt_apply.scaler(), "
+                             "scaler.scale(loss).backward(), scaler.step(optimizer), "
+                             "scaler.update()");
     if (j->dp > 1 && j->zero == 1)
         topt_sheet_differs(s,
                            "ZeroRedundancyOptimizer gives whole parameters to ranks: the "

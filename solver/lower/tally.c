@@ -284,6 +284,18 @@ static struct topt_time move(const struct topt_tally *t, const struct topt_instr
                             bytes);
 }
 
+/* Of a loss that is scaled: gradients are brought to f32, where they are not, divided by the scale and
+ * looked through for what is not finite, as PyTorch's GradScaler, Megatron-LM's and DeepSpeed's optimizers do
+ * (torch/amp/grad_scaler.py v2.14.1, core/optimizer/optimizer.py d98e8a6, runtime/fp16 edaa722). */
+static int64_t unscaled_bytes(const struct topt_tally *t, int gradient)
+{
+    int each = topt_element_bytes(t->k->settings, t->named[gradient].elem);
+    int64_t numbers = bytes_of(t, gradient) / each;
+    if (t->k->settings->dtype != TOPT_F16)
+        return 0;
+    return (2 * 4 + (each < 4 ? each + 4 : 0)) * numbers;
+}
+
 /* One kernel; or a framework's steps: moments, their root, the quotient, the decay. */
 static struct topt_time update(const struct topt_tally *t, const struct topt_instr *i)
 {
@@ -294,10 +306,10 @@ static struct topt_time update(const struct topt_tally *t, const struct topt_ins
     if (t->named[i->b].rows || i->axes)
         return topt_rows_update_price(&(struct topt_seen){t->k, t->named, t->len}, i);
     if (steps)
-        return elementwise(t, 4 * steps * numbers);
+        return elementwise(t, 4 * steps * numbers + unscaled_bytes(t, i->b));
     return elementwise(t, 2 * (bytes_of(t, i->a) + bytes_of(t, i->c) + bytes_of(t, i->d) +
                                bytes_of(t, i->e)) +
-                              bytes_of(t, i->b));
+                              bytes_of(t, i->b) + unscaled_bytes(t, i->b));
 }
 
 struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr *i,

@@ -78,6 +78,7 @@ TORCH = {
         ("sparse.py", "Embedding"), ("container.py", "ModuleDict"), ("activation.py", "MultiheadAttention")]),
     "torch.nn.init": ("torch/nn/", [("init.py", "zeros_")]),
     "torch": ("torch/amp/", [("autocast_mode.py", "autocast")]),
+    "torch.amp": ("torch/amp/", [("grad_scaler.py", "GradScaler")]),
     "torch.cuda": ("torch/cuda/", [("__init__.py", "is_available"), ("__init__.py", "set_device")]),
 }
 

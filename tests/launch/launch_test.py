@@ -166,7 +166,7 @@ def keys_of_torch(text):
     stands = imports_of(tree, "torch")
     own = set().union(*map(dir, (str, list, dict, set, contextlib.ExitStack, os.environ, contextlib, inspect, fnmatch, collections)))
     own.update(n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and dotted(n) and dotted(n)[0] == "self")
-    plain = {"torch", "torch.nn", "torch.distributed", "torch.bfloat16", "torch.float32", "torch.int8", "torch.device",
+    plain = {"torch", "torch.nn", "torch.distributed", "torch.bfloat16", "torch.float16", "torch.float32", "torch.int8", "torch.device",
              "torch.nn.Parameter"}
     found = set()
     for node in ast.walk(tree):
@@ -429,11 +429,12 @@ def check_trainers(gpt, llama):
        "full_finetune_distributed --config llama3_1/8B_full" in " ".join(words) and words[-1] == "$@", "torchtune's line", words)
     half = {target: launch(plan_of(gpt, 8, precision="fp16-mixed", framework=FRAMEWORK[target]), target) for target in TARGETS}
     texts = {t: {f["name"]: f["text"] for f in json.loads(h.stdout)["files"]} for t, h in half.items() if h.returncode == 0}
-    ok(set(texts) == {"hf", "accelerate", "deepspeed", "megatron"}, "fp16 by those that scale the loss", {t: h.stderr for t, h in half.items()})
+    ok(set(texts) == {"torchrun", "hf", "accelerate", "deepspeed", "megatron"}, "fp16 by those that scale the loss", {t: h.stderr for t, h in half.items()})
     ok("--fp16 True" in texts["hf"]["launch.sh"] and "mixed_precision: fp16" in texts["accelerate"]["accelerate.yaml"] and
        " --fp16" in "\n".join(texts["megatron"].values()) and "--bf16" not in str(texts["megatron"]) and
-       any('"fp16": {' in text and '"bf16"' not in text for text in texts["deepspeed"].values()), "in their words", texts)
-    ok(all(half[t].returncode == 3 and "fp16" in half[t].stderr + "fp16" * (t == "torchrun") + "fp16" * (t == "torchtune") and
+       any('"fp16": {' in text and '"bf16"' not in text for text in texts["deepspeed"].values()) and
+       '"precision": "fp16-mixed"' in texts["torchrun"]["topt_apply.py"], "in their words", texts)
+    ok(all(half[t].returncode == 3 and "fp16" in half[t].stderr + "fp16" * (t == "torchtune") and
            "--precision f32" in half[t].stderr for t in set(half) - set(texts)), "the others refuse it", {t: h.stderr for t, h in half.items()})
     done = launch(plan_of(llama, precision="f32", framework="pytorch"), "torchtune")
     ok("tune run full_finetune_single_device --config llama3_1/8B_full_single_device" in done.stdout and "dtype=fp32" in done.stdout and

@@ -10,6 +10,7 @@
  *               core/optimizer/distrib_optimizer.py,
  *               core/tensor_parallel/cross_entropy.py (the loss in place, in f32; fused by
  *               --cross-entropy-loss-fusion).
+ *               training/arguments.py (f32 gradients of bf16 training alone).
  *   torchtitan  torchtitan/distributed, config/configs.py (FSDP2 throughout; heads that tensor
  *               parallelism has to divide), components/loss.py (chunks; fused where it is compiled).
  * Kernels by year, of releases:
@@ -50,12 +51,18 @@ enum {
     TABLES = 1 << TOPT_ZERO_SPARSE | 1 << TOPT_ZERO_OWNER,
     UNFUSED = TOPT_EAGER_OPERATORS | TOPT_EAGER_NORMS
 };
+enum { BF16_MIXED, BF16, FP16_MIXED, F32, F64, PRECISIONS };
+enum {
+    WIDE = 1 << BF16_MIXED | 1 << BF16 | 1 << F32 | 1 << F64,
+    SCALED = WIDE | 1 << FP16_MIXED /* it scales the loss */
+};
 enum { HOST_NS = 8000 };
 
 static const struct topt_framework frameworks[] = {
     {.name = "pytorch",
      .title = "PyTorch (DDP, FSDP2)",
      .source = "github.com/pytorch/pytorch v2.14.1 (2026-10-20)",
+     .precisions = SCALED,
      .uniform_only = 1,
      .zero = ALL,
      .level = {"DDP", "DDP with ZeroRedundancyOptimizer",
@@ -85,6 +92,7 @@ static const struct topt_framework frameworks[] = {
     {.name = "deepspeed",
      .title = "DeepSpeed (ZeRO)",
      .source = "github.com/deepspeedai/DeepSpeed edaa722 (2026-08-22)",
+     .precisions = SCALED,
      .uniform_only = 1,
      .zero = ALL,
      .level = {"data parallel", "ZeRO-1", "ZeRO-2", "ZeRO-3"},
@@ -109,6 +117,8 @@ static const struct topt_framework frameworks[] = {
     {.name = "megatron",
      .title = "Megatron-LM",
      .source = "github.com/NVIDIA/Megatron-LM d98e8a6 (2026-08-22)",
+     .precisions = SCALED,
+     .gradient_f16 = 1,
      .uniform_only = 1,
      .zero = NONE | STATE,
      .level = {"data parallel", "data parallel with the distributed optimizer"},
@@ -131,6 +141,7 @@ static const struct topt_framework frameworks[] = {
     {.name = "torchtitan",
      .title = "torchtitan",
      .source = "github.com/pytorch/torchtitan b5bcd76 (2026-08-21)",
+     .precisions = WIDE,
      .uniform_only = 1,
      .zero = NONE | GRADIENT | PARAM,
      .level = {[TOPT_ZERO_NONE] = "data parallel",
@@ -156,6 +167,7 @@ static const struct topt_framework frameworks[] = {
     {.name = "topt",
      .title = "topt run",
      .source = "this project",
+     .precisions = SCALED,
      .zero = ALL | TABLES,
      .level = {"data parallel", "ZeRO-1", "ZeRO-2", "FSDP (ZeRO-3)"},
      .tensor = TOPT_TENSOR_ANYWHERE,
@@ -166,16 +178,16 @@ static const struct topt_framework frameworks[] = {
 };
 enum { FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
 
-static const struct topt_precision precisions[] = {
-    {"bf16-mixed", TOPT_BF16, 0,
-     "computes in bf16; master weights and optimizer state in f32"},
-    {"bf16", TOPT_BF16, 1, "weights, gradients and optimizer state in bf16"},
-    {"fp16-mixed", TOPT_F16, 0,
-     "computes in fp16, its loss scaled; master weights and optimizer state in f32"},
-    {"f32", TOPT_F32, 0, "everything in f32"},
-    {"f64", TOPT_F64, 0, "everything in f64"},
+static const struct topt_precision precisions[PRECISIONS] = {
+    [BF16_MIXED] = {"bf16-mixed", TOPT_BF16, 0, 1,
+                    "computes in bf16; master weights and optimizer state in f32"},
+    [BF16] = {"bf16", TOPT_BF16, 1, 0, "weights, gradients and optimizer state in bf16"},
+    [FP16_MIXED] = {"fp16-mixed", TOPT_F16, 0, 1,
+                    "computes in fp16, its loss scaled; master weights and optimizer "
+                    "state in f32"},
+    [F32] = {"f32", TOPT_F32, 0, 1, "everything in f32"},
+    [F64] = {"f64", TOPT_F64, 0, 0, "everything in f64"},
 };
-enum { PRECISIONS = sizeof precisions / sizeof *precisions };
 
 const struct topt_software *topt_framework_software(const struct topt_framework *f,
                                                     int64_t year)
@@ -228,6 +240,11 @@ int topt_framework_find(const char *name, const struct topt_framework **ret,
 const struct topt_precision *topt_precision_at(int i)
 {
     return i >= 0 && i < PRECISIONS ? &precisions[i] : NULL;
+}
+
+int topt_framework_trains(const struct topt_framework *f, const struct topt_precision *p)
+{
+    return f->precisions >> (p - precisions) & 1;
 }
 
 int topt_precision_find(const char *name, const struct topt_precision **ret,

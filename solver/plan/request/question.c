@@ -124,36 +124,54 @@ static int choose_framework(struct topt_request *r, struct topt_error *err)
                                &r->framework, err);
 }
 
-/* The profile lacks the type: fails with the precisions that it has. */
-static int refuse_type(const struct topt_request *r, struct topt_error *err)
+/* Can the device and the framework have it? */
+static int can_have(const struct topt_request *r, const struct topt_precision *p)
 {
-    const char *has[8];
-    char use[80] = "";
-    int n = 0;
+    return topt_hw_has_dtype(r->hw, p->dtype) && topt_framework_trains(r->framework, p);
+}
+
+/* The device has no such type, or the framework does not train so: fails with what both have. */
+static int refuse_precision(const struct topt_request *r, struct topt_error *err)
+{
+    struct topt_text use = {0};
+    const struct topt_precision *p, *asked = r->precision;
+    int left = 0, rated = topt_hw_has_dtype(r->hw, asked->dtype);
+    for (int i = 0; (p = topt_precision_at(i)); i++)
+        left += can_have(r, p);
+    for (int i = 0; (p = topt_precision_at(i)); i++)
+        if (can_have(r, p))
+            topt_text_add(&use, "%s%s", p->name,
+                          --left > 1  ? ", "
+                          : left == 1 ? " or "
+                                      : "");
+    topt_fail(err, TOPT_ERR_USAGE, "'%s' %s %s; use --precision %s",
+              rated ? r->framework->name : topt_hw_name(r->hw),
+              rated ? "does not train in" : "has no rate for",
+              rated ? asked->name : topt_dtype_name(asked->dtype), use.s ? use.s : "");
+    topt_text_fini(&use);
+    return -1;
+}
+
+/* The first usual one that device and framework have; topt run does not scale a loss, and papers
+ * count numbers of four bytes. */
+static void choose_usual(struct topt_request *r)
+{
+    int papers = topt_accounting_is_papers(r->settings.accounting);
     const struct topt_precision *p;
-    for (int i = 0; (p = topt_precision_at(i)) && n < 8; i++)
-        if (topt_hw_has_dtype(r->hw, p->dtype))
-            has[n++] = p->name;
-    for (int i = 0; i < n; i++)
-        snprintf(use + strlen(use), sizeof use - strlen(use), "%s%s",
-                 !i           ? ""
-                 : i + 1 == n ? " or "
-                              : ", ",
-                 has[i]);
-    return topt_fail(err, TOPT_ERR_USAGE, "'%s' has no rate for %s; use --precision %s",
-                     topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype), use);
+    for (int i = 0; !r->precision && (p = topt_precision_at(i)); i++)
+        if (p->usual && can_have(r, p) && (p->dtype == TOPT_F32 || !papers) &&
+            (p->dtype != TOPT_F16 || r->framework->uniform_only))
+            r->precision = p;
 }
 
 static int choose_precision(struct topt_request *r, struct topt_error *err)
 {
-    int mixed = topt_hw_has_dtype(r->hw, TOPT_BF16) &&
-                !topt_accounting_is_papers(r->settings.accounting);
-    if (!r->precision &&
-        topt_precision_find(mixed ? "bf16-mixed" : "f32", &r->precision, err))
+    choose_usual(r);
+    if (!r->precision && topt_precision_find("f32", &r->precision, err))
         return -1;
     r->settings.dtype = r->precision->dtype;
     r->settings.state_bf16 = r->precision->state_bf16;
-    return topt_hw_has_dtype(r->hw, r->precision->dtype) ? 0 : refuse_type(r, err);
+    return can_have(r, r->precision) ? 0 : refuse_precision(r, err);
 }
 
 /* The kernel that was said, else --eager's word: "loss" is the framework's own one that is not
@@ -205,7 +223,8 @@ static void take_row(struct topt_request *r)
         s->eager &= ~TOPT_EAGER_SCORES;
     choose_loss(r);
     if (!(r->given & TOPT_GIVEN_GRADIENT))
-        s->gradient_f32 = mixed && f->gradient_f32;
+        s->gradient_f32 =
+            mixed && f->gradient_f32 && !(s->dtype == TOPT_F16 && f->gradient_f16);
     if (!(r->given & TOPT_GIVEN_OPTIMIZER))
         s->optimizer = f->uniform_only ? TOPT_ADAMW : TOPT_ADAM;
     s->shard_f32 = mixed && f->shard_f32;
@@ -279,6 +298,12 @@ json_t *topt_request_assumed(const struct topt_request *r)
                json_string(r->framework->name), "--framework");
     assume(list, r, TOPT_GIVEN_PRECISION, "precision",
            json_string(topt_precision_of(&r->settings)->name), "--precision");
+    if (r->settings.dtype == TOPT_F16 && !(r->given & TOPT_GIVEN_PRECISION)) {
+        char why[100];
+        snprintf(why, sizeof why, "a %.60s has no bf16", topt_hw_device(r->hw));
+        json_object_set_new(json_array_get(list, json_array_size(list) - 1), "why",
+                            json_string(why));
+    }
     if (!r->model->train)
         assume(list, r, 0, "training", json_string("all parameters"), "--train");
     else if (!strncmp(r->model->train, "lora", 4) && !strchr(r->model->train, ':'))

@@ -49,8 +49,10 @@ struct topt_framework {
      * topt_order_row), levels of sharding beside them (bits), and whether each has as many layers. */
     enum topt_pipeline_when { TOPT_PIPELINE_ASKED, TOPT_PIPELINE_SEARCHED } pipeline;
     int pipeline_orders, pipeline_levels, even_stages;
-    const char *lacks;           /* what it can do and is not searched; NULL: nothing */
+    const char *lacks; /* what it can do and is not searched; NULL: nothing */
+    int precisions;    /* those that it trains in: bits, by row of their table */
     int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */
+    int gradient_f16;            /* but under fp16-mixed gradients stay fp16 */
     int rest_f32; /* as of topt_settings, where parameters are not sharded */
     enum topt_overlap overlap;
     enum topt_gather gather;
@@ -85,9 +87,12 @@ struct topt_precision {
     const char *name;      /* "bf16-mixed" */
     enum topt_dtype dtype; /* of products and activations */
     int state_bf16;
+    int usual;         /* what is taken unasked: the first such row that can be had */
     const char *means; /* weights, gradients, master copy and moments in words */
 };
 const struct topt_precision *topt_precision_at(int i); /* NULL past the last */
+/* Does the framework train so? */
+int topt_framework_trains(const struct topt_framework *f, const struct topt_precision *p);
 int topt_precision_find(const char *name, const struct topt_precision **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 /* The row that settings are of. */
