@@ -26,6 +26,8 @@ struct job {
     const json_t *plan;
     const char *id, *framework, *optimizer, *name, *hw, *mode;
     enum job_precision precision;
+    const char *low; /* scaling of products in few bits beside bf16; NULL: none */
+    int low_params;  /* with weights in these bits */
     int64_t nodes, per_node, gpus, dp, tp, pp, vp, zero, micro, steps, batch, seq;
     /* 'dp' and what follows from it are 0 of a plan that splits operators each in its own way. */
     int recompute, overlap; /* hides reductions behind computation */

@@ -39,6 +39,20 @@ static void write_stages(const struct job *j, struct topt_text *t)
         number(t, "--num-virtual-stages-per-pipeline-rank", j->vp);
 }
 
+static void write_low(const struct job *j, struct topt_text *t)
+{
+    const char *low = j->low ? j->low : "";
+    int four = !strcmp(low, "nvfp4"), past = !strcmp(low, "delayed");
+    flag(t, four, "--fp4-format e2m1 --fp4-recipe nvfp4");
+    if (*low && !four)
+        topt_text_add(t, " \\\n    --fp8-format %s --fp8-recipe %s",
+                      past || !strcmp(low, "tensorwise") ? "hybrid" : "e4m3", low);
+    flag(t, past, "--fp8-amax-history-len 1024 --fp8-amax-compute-algo max");
+    flag(t, j->low_params, four ? "--fp4-param-gather" : "--fp8-param-gather");
+    flag(t, j->low_params && !strcmp(low, "mxfp8"),
+         "--reuse-grad-buf-for-mxfp8-param-ag");
+}
+
 static void write_parallel(const struct job *j, struct topt_text *t)
 {
     number(t, "--tensor-model-parallel-size", j->tp);
@@ -57,6 +71,7 @@ static void write_parallel(const struct job *j, struct topt_text *t)
          "--cross-entropy-loss-fusion --cross-entropy-fusion-impl te");
     flag(t, j->precision == JOB_BF16_MIXED, "--bf16");
     flag(t, j->precision == JOB_F16_MIXED, "--fp16");
+    write_low(j, t);
     flag(t, 1, strncmp(j->optimizer, "adam", 4) ? "--optimizer sgd" : "--optimizer adam");
 }
 

@@ -156,6 +156,24 @@ static void write_training(const struct job *j, struct topt_text *t)
                   j->recompute ? "FullAC.Config()" : "None");
 }
 
+/* The converter of linear modules in layers, by the scaling of their products. */
+static const char *converter_of(const struct job *j)
+{
+    return strcmp(j->low, "mxfp8") ? "Float8LinearConverter" : "MXFP8LinearConverter";
+}
+
+static void write_low(const struct job *j, struct topt_text *t)
+{
+    topt_text_add(t,
+                  "    converter = %s.Config(%s, model_compile_enabled=True)\n"
+                  "    config.model_spec.model = "
+                  "converter.build().convert(config.model_spec.model)\n",
+                  converter_of(j),
+                  strcmp(j->low, "mxfp8")
+                      ? "recipe_name=\"rowwise\", filter_fqns=[\"lm_head\"]"
+                      : "fqns=[\"layers\"]");
+}
+
 static int write_config(const struct job *j, const struct known *k, struct sheet *s,
                         struct topt_error *err)
 {
@@ -163,6 +181,9 @@ static int write_config(const struct job *j, const struct known *k, struct sheet
     if (j->recompute)
         topt_text_add(&t, "from torchtitan.distributed.activation_checkpoint import "
                           "FullAC\n");
+    if (j->low)
+        topt_text_add(&t, "from torchtitan.components.quantization import %s\n",
+                      converter_of(j));
     if (k->flavor)
         topt_text_add(&t, "from torchtitan.models.%s import model_registry\n", k->module);
     topt_text_add(&t, "from torchtitan.models.%s.config_registry import %s\n\n\n",
@@ -173,6 +194,8 @@ static int write_config(const struct job *j, const struct known *k, struct sheet
         topt_text_add(&t, "    config.model_spec = model_registry(\"%s\")\n", k->flavor);
     write_parallel(j, &t);
     write_training(j, &t);
+    if (j->low)
+        write_low(j, &t);
     topt_text_add(&t, "    return config\n");
     return topt_sheet_file(s, "topt_torchtitan.py", &t, err);
 }
@@ -202,7 +225,10 @@ static void remarks(const struct job *j, const struct known *k, struct sheet *s)
         topt_sheet_differs(s, "parameters are gathered anew in each micro-batch");
     if (j->zero < 2 && j->dp > 1 && j->steps > 1)
         topt_sheet_differs(s, "gradients are reduced in each micro-batch");
-    if (!strcmp(k->function, "llama3_405b"))
+    if (j->low)
+        topt_sheet_script(s,
+                          "the model is compiled (the configuration's section compile)");
+    else if (!strcmp(k->function, "llama3_405b"))
         topt_sheet_differs(s, "that configuration computes in float8 and compiles");
 }
 

@@ -3,6 +3,7 @@
  *
  * A strategy's cost (strategy_total.c) is the plain sum over them, plus caps on what is in
  * flight. */
+#include "low.h"
 #include "operator.h"
 #include "param.h"
 #include "recompute.h"
@@ -258,11 +259,13 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
 {
     const struct topt_op *o = &k->model->op[op];
     int x = o->input[input];
-    struct topt_edge_end e = {.value = topt_value_layout(o, x, c, k->mesh),
-                              .grad = topt_grad_layout(o, x, c, k->mesh),
-                              .recompute = c->recompute,
-                              .needed = c->recompute || keeps_input(k, op, input),
-                              .op_bytes = op_transient};
+    struct topt_edge_end e = {
+        .value = topt_value_layout(o, x, c, k->mesh),
+        .grad = topt_grad_layout(o, x, c, k->mesh),
+        .recompute = c->recompute,
+        .needed = c->recompute || keeps_input(k, op, input),
+        .op_bytes = op_transient,
+        .kept_permille = topt_low_kept_permille(k->settings, k->model, op, input)};
     for (int i = 0; i < o->ninputs; i++) {
         int y = o->input[i];
         struct topt_shape s = topt_operand_shape(o, y);
@@ -360,6 +363,13 @@ static int cost_recomputed(const struct edge *e, struct topt_edge_alternative *a
     return 1;
 }
 
+/* Of a tensor with one use; a hub's copy has several, which keep it as it is. */
+static int64_t kept_of(const struct edge *e, int64_t bytes)
+{
+    int permille = e->from->hub || e->to->recompute ? 1000 : e->to->kept_permille;
+    return permille == 1000 ? bytes : bytes / 1000 * permille;
+}
+
 /* The consumer's copy is kept; or the producer's, which is moved again in backward.  A
  * consumer that recomputes needs it from then until its own backward. */
 static int cost_kept(const struct edge *e, struct topt_edge_alternative *a)
@@ -370,13 +380,13 @@ static int cost_kept(const struct edge *e, struct topt_edge_alternative *a)
     if (!to->needed)
         return 1;
     if (!(e->in_place && hub_kept))
-        a->kept = e->after;
+        a->kept = kept_of(e, e->after);
     if (e->in_place || (from->hub && !hub_kept) || topt_layout_partial_mask(&from->value))
         return 1;
     *b = *a;
     b->keep = TOPT_KEEP_BEFORE;
     b->moves++;
-    b->kept = from->hub ? 0 : e->before;
+    b->kept = from->hub ? 0 : kept_of(e, e->before);
     if (to->recompute) {
         b->recomputed = e->after;
         return 2;

@@ -6,6 +6,7 @@
  * from its pieces. */
 #include "tally.h"
 
+#include "low.h"
 #include "param.h"
 #include "rows.h"
 
@@ -216,10 +217,11 @@ struct topt_time topt_kernel_time(const struct topt_costing *k, const struct top
 {
     int64_t flops = o->spec->flops(o, kernel, len);
     int backward = kernel == TOPT_K_ATTENTION_BWD;
+    int low = topt_low_runs(k->settings, k->model, (int)(o - k->model->op));
     if (topt_kernel_work(kernel) == TOPT_WORK_MATMUL)
-        return topt_hw_product(k->hw, k->settings->dtype, flops,
-                               topt_written_numbers(o, kernel, len), bytes,
-                               k->mesh->devices);
+        return topt_hw_product(
+            k->hw, low ? topt_low_type(k->settings->low) : k->settings->dtype, flops,
+            topt_written_numbers(o, kernel, len), bytes, k->mesh->devices);
     if (kernel != TOPT_K_ATTENTION_FWD && !backward)
         return topt_hw_compute(k->hw, k->settings->dtype, topt_kernel_work(kernel), flops,
                                bytes, k->mesh->devices);
@@ -242,7 +244,8 @@ static struct topt_time own_kernel(const struct topt_tally *t, const struct topt
     return topt_kernel_time(t->k, o, i->kernel, t->len, bytes);
 }
 
-/* All that a framework does in one direction is priced with the first of our kernels. */
+/* All that a framework does in one direction, casts to few bits too, is priced with the first of our
+ * kernels. */
 static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
 {
     struct topt_eager e;
@@ -257,6 +260,14 @@ static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
         t->kernels += e.kernels[i->backward];
     }
     t->told |= how != TOPT_EAGER_ALIKE;
+    if (!t->told && i->kernel != TOPT_K_LOAD &&
+        topt_low_runs(t->k->settings, t->k->model, i->op)) {
+        struct topt_low_casts casts =
+            topt_low_casts(t->k->settings, &t->k->model->op[i->op], t->len, i->backward);
+        time.ns += elementwise(t, casts.bytes).ns;
+        t->kernels += casts.kernels;
+        t->told = 1;
+    }
     return time;
 }
 

@@ -102,6 +102,21 @@ enum topt_gather {
 };
 const char *topt_gather_name(enum topt_gather g);
 
+/* Types of few bits in which products of layers run, by how their numbers are scaled (low.c). */
+enum topt_low {
+    TOPT_LOW_NONE,
+    TOPT_LOW_DELAYED,
+    TOPT_LOW_TENSORWISE,
+    TOPT_LOW_ROWWISE,
+    TOPT_LOW_BLOCKWISE,
+    TOPT_LOW_MXFP8,
+    TOPT_LOW_NVFP4,
+    TOPT_LOW_COUNT
+};
+const char *topt_low_name(enum topt_low r);
+/* The type of these products, of which profiles have the rates. */
+enum topt_dtype topt_low_type(enum topt_low r);
+
 /* The settings that decide bytes besides the layouts. */
 struct topt_settings {
     enum topt_dtype dtype;         /* of activations, weights and gradients */
@@ -146,6 +161,9 @@ struct topt_settings {
      * never late. */
     int64_t host_ns;
     enum topt_loss_kernel loss;
+    enum topt_low low; /* of products of layers beside bf16 */
+    int low_apart;     /* low: by torchao's casts, not Transformer Engine's */
+    int low_params;    /* low: their weights are stored and gathered in these bits */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
@@ -564,6 +582,8 @@ struct topt_edge_end {
     int64_t others_bytes; /* consumer: its other inputs, live beside this one */
     int64_t op_bytes;     /* consumer: transients of its own fragments */
     int64_t out_bytes;    /* consumer: gradient of its output */
+    int kept_permille; /* consumer: what it keeps for backward, of the tensor; the same for all
+                          configurations of an operator */
 };
 
 /* The ends that follow from configurations. */

@@ -51,10 +51,26 @@ enum {
     TABLES = 1 << TOPT_ZERO_SPARSE | 1 << TOPT_ZERO_OWNER,
     UNFUSED = TOPT_EAGER_OPERATORS | TOPT_EAGER_NORMS
 };
-enum { BF16_MIXED, BF16, FP16_MIXED, F32, F64, PRECISIONS };
+enum {
+    BF16_MIXED,
+    BF16,
+    FP16_MIXED,
+    FP8_DELAYED,
+    FP8_TENSORWISE,
+    FP8_ROWWISE,
+    FP8_BLOCKWISE,
+    MXFP8,
+    NVFP4,
+    F32,
+    F64,
+    PRECISIONS
+};
 enum {
     WIDE = 1 << BF16_MIXED | 1 << BF16 | 1 << F32 | 1 << F64,
-    SCALED = WIDE | 1 << FP16_MIXED /* it scales the loss */
+    SCALED = WIDE | 1 << FP16_MIXED, /* it scales the loss */
+    TORCHAO = 1 << FP8_TENSORWISE | 1 << FP8_ROWWISE | 1 << MXFP8,
+    ENGINE = 1 << FP8_DELAYED | 1 << FP8_TENSORWISE | 1 << FP8_BLOCKWISE | 1 << MXFP8 |
+             1 << NVFP4 /* Transformer Engine */
 };
 enum { HOST_NS = 8000 };
 
@@ -62,7 +78,9 @@ static const struct topt_framework frameworks[] = {
     {.name = "pytorch",
      .title = "PyTorch (DDP, FSDP2)",
      .source = "github.com/pytorch/pytorch v2.14.1 (2026-10-20)",
-     .precisions = SCALED,
+     .precisions = SCALED | TORCHAO,
+     .low_apart = 1,
+     .low_params = 1 << TOPT_LOW_TENSORWISE,
      .uniform_only = 1,
      .zero = ALL,
      .level = {"DDP", "DDP with ZeroRedundancyOptimizer",
@@ -117,7 +135,8 @@ static const struct topt_framework frameworks[] = {
     {.name = "megatron",
      .title = "Megatron-LM",
      .source = "github.com/NVIDIA/Megatron-LM d98e8a6 (2026-08-22)",
-     .precisions = SCALED,
+     .precisions = SCALED | ENGINE,
+     .low_params = ~0,
      .gradient_f16 = 1,
      .uniform_only = 1,
      .zero = NONE | STATE,
@@ -141,7 +160,9 @@ static const struct topt_framework frameworks[] = {
     {.name = "torchtitan",
      .title = "torchtitan",
      .source = "github.com/pytorch/torchtitan b5bcd76 (2026-08-21)",
-     .precisions = WIDE,
+     .precisions = WIDE | TORCHAO | 1 << NVFP4,
+     .low_apart = 1,
+     .low_params = 1 << TOPT_LOW_TENSORWISE,
      .uniform_only = 1,
      .zero = NONE | GRADIENT | PARAM,
      .level = {[TOPT_ZERO_NONE] = "data parallel",
@@ -178,15 +199,27 @@ static const struct topt_framework frameworks[] = {
 };
 enum { FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
 
+#define LOW(row, text, scaling, what)                                                    \
+    [row] = {text, TOPT_BF16,                                                            \
+             0,    TOPT_LOW_##scaling,                                                   \
+             0,    "products of layers in " what "; the rest as bf16-mixed"}
 static const struct topt_precision precisions[PRECISIONS] = {
-    [BF16_MIXED] = {"bf16-mixed", TOPT_BF16, 0, 1,
+    [BF16_MIXED] = {"bf16-mixed", TOPT_BF16, 0, TOPT_LOW_NONE, 1,
                     "computes in bf16; master weights and optimizer state in f32"},
-    [BF16] = {"bf16", TOPT_BF16, 1, 0, "weights, gradients and optimizer state in bf16"},
-    [FP16_MIXED] = {"fp16-mixed", TOPT_F16, 0, 1,
+    [BF16] = {"bf16", TOPT_BF16, 1, TOPT_LOW_NONE, 0,
+              "weights, gradients and optimizer state in bf16"},
+    [FP16_MIXED] = {"fp16-mixed", TOPT_F16, 0, TOPT_LOW_NONE, 1,
                     "computes in fp16, its loss scaled; master weights and optimizer "
                     "state in f32"},
-    [F32] = {"f32", TOPT_F32, 0, 1, "everything in f32"},
-    [F64] = {"f64", TOPT_F64, 0, 0, "everything in f64"},
+    LOW(FP8_DELAYED, "fp8-delayed", DELAYED, "FP8 with scales from past steps"),
+    LOW(FP8_TENSORWISE, "fp8-tensorwise", TENSORWISE, "FP8 with a scale for each tensor"),
+    LOW(FP8_ROWWISE, "fp8-rowwise", ROWWISE, "FP8 with a scale for each row"),
+    LOW(FP8_BLOCKWISE, "fp8-blockwise", BLOCKWISE,
+        "FP8 with scales for 128 activations and 128 x 128 weights"),
+    LOW(MXFP8, "mxfp8", MXFP8, "MXFP8 (a scale for 32 numbers)"),
+    LOW(NVFP4, "nvfp4", NVFP4, "NVFP4 (a scale for 16 numbers)"),
+    [F32] = {"f32", TOPT_F32, 0, TOPT_LOW_NONE, 1, "everything in f32"},
+    [F64] = {"f64", TOPT_F64, 0, TOPT_LOW_NONE, 0, "everything in f64"},
 };
 
 const struct topt_software *topt_framework_software(const struct topt_framework *f,
@@ -261,7 +294,8 @@ const struct topt_precision *topt_precision_of(const struct topt_settings *s)
 {
     int i = 0;
     while (i + 1 < PRECISIONS &&
-           (precisions[i].dtype != s->dtype || precisions[i].state_bf16 != s->state_bf16))
+           (precisions[i].dtype != s->dtype || precisions[i].low != s->low ||
+            precisions[i].state_bf16 != s->state_bf16))
         i++;
     return &precisions[i];
 }

@@ -97,6 +97,7 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
     r->algorithm = *w->algorithm && strcmp(w->algorithm, "ft") ? w->algorithm : NULL;
     r->pin = *w->pin ? w->pin : NULL;
     r->settings.gradient_f32 = w->gradient_f32;
+    r->settings.low_params = w->fp8_params;
     r->tensor_parallel = w->tensor_parallel;
     r->given = (*w->framework ? TOPT_GIVEN_FRAMEWORK : 0) |
                (*w->precision ? TOPT_GIVEN_PRECISION : 0) |
@@ -124,10 +125,17 @@ static int choose_framework(struct topt_request *r, struct topt_error *err)
                                &r->framework, err);
 }
 
+/* The type of its products. */
+static enum topt_dtype type_of(const struct topt_precision *p)
+{
+    return p->low ? topt_low_type(p->low) : p->dtype;
+}
+
 /* Can the device and the framework have it? */
 static int can_have(const struct topt_request *r, const struct topt_precision *p)
 {
-    return topt_hw_has_dtype(r->hw, p->dtype) && topt_framework_trains(r->framework, p);
+    return topt_hw_has_dtype(r->hw, p->dtype) && topt_hw_has_dtype(r->hw, type_of(p)) &&
+           topt_framework_trains(r->framework, p);
 }
 
 /* The device has no such type, or the framework does not train so: fails with what both have. */
@@ -135,7 +143,7 @@ static int refuse_precision(const struct topt_request *r, struct topt_error *err
 {
     struct topt_text use = {0};
     const struct topt_precision *p, *asked = r->precision;
-    int left = 0, rated = topt_hw_has_dtype(r->hw, asked->dtype);
+    int left = 0, rated = topt_hw_has_dtype(r->hw, type_of(asked));
     for (int i = 0; (p = topt_precision_at(i)); i++)
         left += can_have(r, p);
     for (int i = 0; (p = topt_precision_at(i)); i++)
@@ -147,7 +155,7 @@ static int refuse_precision(const struct topt_request *r, struct topt_error *err
     topt_fail(err, TOPT_ERR_USAGE, "'%s' %s %s; use --precision %s",
               rated ? r->framework->name : topt_hw_name(r->hw),
               rated ? "does not train in" : "has no rate for",
-              rated ? asked->name : topt_dtype_name(asked->dtype), use.s ? use.s : "");
+              rated ? asked->name : topt_dtype_name(type_of(asked)), use.s ? use.s : "");
     topt_text_fini(&use);
     return -1;
 }
@@ -171,6 +179,13 @@ static int choose_precision(struct topt_request *r, struct topt_error *err)
         return -1;
     r->settings.dtype = r->precision->dtype;
     r->settings.state_bf16 = r->precision->state_bf16;
+    r->settings.low = r->precision->low;
+    if (r->settings.low_params &&
+        !(r->settings.low && r->framework->low_params >> r->settings.low & 1))
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "--fp8-params: '%s' has no weights in the bits of %s; leave it out",
+            r->framework->name, r->precision->name);
     return can_have(r, r->precision) ? 0 : refuse_precision(r, err);
 }
 
@@ -228,6 +243,7 @@ static void take_row(struct topt_request *r)
     if (!(r->given & TOPT_GIVEN_OPTIMIZER))
         s->optimizer = f->uniform_only ? TOPT_ADAMW : TOPT_ADAM;
     s->shard_f32 = mixed && f->shard_f32;
+    s->low_apart = s->low && f->low_apart;
     s->rest_f32 = mixed && f->rest_f32 && r->model->train && strchr(r->model->train, '+');
     s->gather = f->gather;
     s->by_unit = f->uniform_only;

@@ -53,6 +53,9 @@ struct topt_framework {
     int precisions;    /* those that it trains in: bits, by row of their table */
     int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */
     int gradient_f16;            /* but under fp16-mixed gradients stay fp16 */
+    int low_apart,
+        low_params; /* of FP8: as of topt_settings; whether weights may be asked for so, bits of
+                                    enum topt_low */
     int rest_f32; /* as of topt_settings, where parameters are not sharded */
     enum topt_overlap overlap;
     enum topt_gather gather;
@@ -87,6 +90,7 @@ struct topt_precision {
     const char *name;      /* "bf16-mixed" */
     enum topt_dtype dtype; /* of products and activations */
     int state_bf16;
+    enum topt_low low; /* of products of layers */
     int usual;         /* what is taken unasked: the first such row that can be had */
     const char *means; /* weights, gradients, master copy and moments in words */
 };
