@@ -21,6 +21,10 @@
  * by casts of a tensor to both copies that products read, by Transformer Engine and by torchao, with how many
  * kernels.  A cast of numbers of two bytes reads 2 and writes 1 for each copy; to find the largest number first
  * takes another read, and torchao turns a matrix by reading and writing its bytes. */
+enum {
+    NARROWEST = 128
+}; /* of a weight; adapters and routers of fewer features stay as they are */
+
 static const struct recipe {
     const char *name;
     enum topt_dtype type;
@@ -48,7 +52,15 @@ enum topt_dtype topt_low_type(enum topt_low r)
 int topt_low_runs(const struct topt_settings *s, const struct topt_model *m, int op)
 {
     const struct topt_op *o = &m->op[op];
-    return s->low && o->spec->low && m->unit[op] >= 0 && !o->attrs.bits;
+    if (!s->low || !o->spec->low || m->unit[op] < 0 || o->attrs.bits)
+        return 0;
+    for (int x = 0; x < o->spec->noperands; x++)
+        for (int i = 0; o->operand[x].role == TOPT_PARAM && i < o->spec->operand[x].ndim;
+             i++)
+            if (o->spec->operand[x].ndim == 2 &&
+                o->operand[x].dim[i].count * o->operand[x].dim[i].unit < NARROWEST)
+                return 0;
+    return 1;
 }
 
 int64_t topt_low_parameter_bytes(const struct topt_settings *s, int64_t numbers)

@@ -160,6 +160,11 @@ int row_needs(const struct row *r, int i)
     return m->needed ? m->needed(r) : has_word(r->needs, m->name);
 }
 
+int row_is_narrow(const struct row *r)
+{
+    return !in_eight_bits(r) && strpbrk(r->precision, "48") != NULL;
+}
+
 int row_is_costed(const struct row *r)
 {
     for (int i = 0; i < MECHANISMS; i++)
@@ -252,6 +257,7 @@ static void check(const struct reader *r, const struct row *row, const json_t *m
     static const char *const measures[] = {"", "s", "tokens/s/gpu", "tflops/gpu", NULL};
     static const char *const kinds[] = {"",        "allocated",  "reserved",
                                         "process", "at-failure", NULL};
+    static const char *const gradients[] = {"", "throughout", "bf16", NULL};
     static const char *const outcomes[] = {"ran", "oom", "left out", NULL};
     const char *needs = row->needs;
     size_t n;
@@ -259,6 +265,8 @@ static void check(const struct reader *r, const struct row *row, const json_t *m
         refuse(r, "source", "", "give 'repository:path', a paper or a page");
     if (!is_among(row->outcome, outcomes))
         refuse(r, "outcome", row->outcome, "give ran, oom or left out");
+    if (!is_among(row->gradients, gradients))
+        refuse(r, "gradients", row->gradients, "give throughout or bf16");
     for (const char *word; (word = next_word(&needs, &n));) {
         int i = 0;
         while (i < MECHANISMS &&
