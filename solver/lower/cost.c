@@ -233,7 +233,9 @@ struct topt_edge_end topt_edge_producer(const struct topt_costing *k, int op,
     const struct topt_op *o = &k->model->op[op];
     return (struct topt_edge_end){.value = topt_value_layout(o, o->output, c, k->mesh),
                                   .grad = topt_grad_layout(o, o->output, c, k->mesh),
-                                  .recompute = c->recompute};
+                                  .recompute = c->recompute,
+                                  .moved_permille =
+                                      topt_low_moved_permille(k->settings, k->model, op)};
 }
 
 struct topt_edge_end topt_edge_hub(const struct topt_costing *k, const struct topt_hub *h)
@@ -265,6 +267,7 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
         .recompute = c->recompute,
         .needed = c->recompute || keeps_input(k, op, input),
         .op_bytes = op_transient,
+        .moved_permille = topt_low_moved_permille(k->settings, k->model, op),
         .kept_permille = topt_low_kept_permille(k->settings, k->model, op, input)};
     for (int i = 0; i < o->ninputs; i++) {
         int y = o->input[i];
@@ -438,15 +441,17 @@ void topt_cost_edge_by(const struct topt_costing *k, const struct topt_edge_end 
                        const struct topt_move_cost *back, struct topt_edge_cost *ret)
 {
     struct topt_edge_alternative a[2];
+    struct topt_move_cost forth = *there, home = back ? *back : *there;
+    topt_low_moves(from, to, &forth, back ? &home : NULL);
     *ret = (struct topt_edge_cost){.keep = {TOPT_KEEP_AFTER, TOPT_KEEP_BEFORE}};
     ret->nalts = topt_edge_alternatives(
         k, from, to, topt_layout_equal(&from->value, &to->value), there, back, a);
     for (int i = 0; i < ret->nalts; i++) {
         struct topt_fragment_cost *c = &ret->alt[i];
         for (int m = 0; m < a[i].moves; m++)
-            add_network(c, m ? TOPT_DURING_BACKWARD : TOPT_DURING_FORWARD, there);
+            add_network(c, m ? TOPT_DURING_BACKWARD : TOPT_DURING_FORWARD, &forth);
         if (back)
-            add_network(c, TOPT_DURING_BACKWARD, back);
+            add_network(c, TOPT_DURING_BACKWARD, &home);
         c->class_bytes[TOPT_CLASS_KEPT] = a[i].kept;
         c->class_bytes[TOPT_CLASS_RECOMPUTED] = a[i].recomputed;
         c->transient_bytes = a[i].transient;

@@ -16,6 +16,7 @@
 #include "low.h"
 
 #include "fragment.h"
+#include "topt_minmax.h"
 
 /* Thousandths of a byte for a number: what backward keeps of an input with its scales; and what is moved
  * by casts of a tensor to both copies that products read, by Transformer Engine and by torchao, with how many
@@ -81,6 +82,38 @@ int topt_low_kept_permille(const struct topt_settings *s, const struct topt_mode
         own |= t->kind == TOPT_STEP_KERNEL &&
                topt_kernel_work(t->kernel) == TOPT_WORK_ATTENTION;
     return 1000 * own + recipes[s->low].kept / topt_dtype_bytes(s->dtype);
+}
+
+/* torchao casts before a gather where one scale does for the whole tensor (float8/float8_tensor_parallel.py). */
+int topt_low_moved_permille(const struct topt_settings *s, const struct topt_model *m,
+                            int op)
+{
+    if (!topt_low_runs(s, m, op) || (s->low_apart && s->low != TOPT_LOW_TENSORWISE))
+        return 1000;
+    return recipes[s->low].kept / topt_dtype_bytes(s->dtype);
+}
+
+static void scale(struct topt_move_cost *m, int permille)
+{
+    int64_t left = m->network_ns = m->network_ns / 1000 * permille;
+    for (int i = TOPT_BASIS_COUNT - 1; i >= 0; i--) {
+        m->basis_ns[i] =
+            i ? m->basis_ns[i] / 1000 * permille : topt_min(left, m->basis_ns[0]);
+        left -= m->basis_ns[i];
+    }
+    if (left > 0)
+        m->basis_ns[TOPT_BASIS_ANALYTIC] += left;
+}
+
+/* Sums are added up in the type of results. */
+void topt_low_moves(const struct topt_edge_end *from, const struct topt_edge_end *to,
+                    struct topt_move_cost *there, struct topt_move_cost *back)
+{
+    int value = to->moved_permille, gradient = from->moved_permille;
+    if (value && value != 1000 && !topt_layout_partial_mask(&from->value))
+        scale(there, value);
+    if (back && gradient && gradient != 1000 && !topt_layout_partial_mask(&to->grad))
+        scale(back, gradient);
 }
 
 struct topt_low_casts topt_low_casts(const struct topt_settings *s,

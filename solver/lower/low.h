@@ -10,6 +10,10 @@ int topt_low_runs(const struct topt_settings *s, const struct topt_model *m, int
 /* The bytes of both copies of so many numbers of a weight. */
 int64_t topt_low_parameter_bytes(const struct topt_settings *s, int64_t numbers);
 
+/* What moves of a tensor that is gathered for an operator's products, in thousandths of it. */
+int topt_low_moved_permille(const struct topt_settings *s, const struct topt_model *m,
+                            int op);
+
 /* What is kept for backward of an operator's input, in thousandths of the tensor. */
 int topt_low_kept_permille(const struct topt_settings *s, const struct topt_model *m,
                            int op, int input);

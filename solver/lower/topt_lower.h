@@ -582,8 +582,9 @@ struct topt_edge_end {
     int64_t others_bytes; /* consumer: its other inputs, live beside this one */
     int64_t op_bytes;     /* consumer: transients of its own fragments */
     int64_t out_bytes;    /* consumer: gradient of its output */
-    int kept_permille; /* consumer: what it keeps for backward, of the tensor; the same for all
-                          configurations of an operator */
+    /* The same for all configurations of an operator, thousandths of the tensor: what a consumer keeps for
+     * backward, and what moves where this end gathers it (0: all). */
+    int kept_permille, moved_permille;
 };
 
 /* The ends that follow from configurations. */
@@ -639,6 +640,10 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
                            const struct topt_move_cost *there,
                            const struct topt_move_cost *back,
                            struct topt_edge_alternative ret[2]);
+/* Moves of a value there and of its gradient back (NULL: none) as these ends gather them: operands of products
+ * in few bits go in these. */
+void topt_low_moves(const struct topt_edge_end *from, const struct topt_edge_end *to,
+                    struct topt_move_cost *there, struct topt_move_cost *back);
 /* With what its time rests on. */
 void topt_cost_edge_by(const struct topt_costing *k, const struct topt_edge_end *from,
                        const struct topt_edge_end *to, const struct topt_move_cost *there,
