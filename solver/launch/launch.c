@@ -279,6 +279,16 @@ static int refuse_fp16(const struct job *j, const struct target *t,
     return topt_job_refuse(j, again, err, "%s", t->no_fp16);
 }
 
+/* What there is instead: FP8 by rows, or bf16. */
+static int refuse_low(const struct job *j, const struct target *t, struct topt_error *err)
+{
+    char again[64];
+    snprintf(again, sizeof again, "%s --precision %s", t->framework,
+             t->low && strstr(t->low, "rowwise") ? "fp8-rowwise" : "bf16-mixed");
+    return topt_job_refuse(j, again, err, "%s can't be told of products in %.20s scaling",
+                           t->name, j->low);
+}
+
 static int takes_low(const struct job *j, const struct target *t)
 {
     char word[24];
@@ -368,9 +378,7 @@ static int check(const struct job *j, const struct target *t, struct sheet *s,
     if (j->precision == JOB_F16_MIXED && t->no_fp16)
         return refuse_fp16(j, t, err);
     if (!takes_low(j, t))
-        return topt_job_refuse(
-            j, t->framework, err, "%s can't be told of products in %.20s scaling%s%s",
-            t->name, j->low, t->low ? ", but of" : "", t->low ? t->low : "");
+        return refuse_low(j, t, err);
     if (j->precision == JOB_F64 && strcmp(t->name, "topt"))
         return topt_job_refuse(j, t->framework, err, "%s does not train in f64", t->name);
     return 0;

@@ -284,6 +284,22 @@ static struct topt_time halo(const struct topt_tally *t, const struct topt_instr
     return topt_router_time(t->k->router, TOPT_PERMUTE, i->axes, a > b ? a - b : b - a);
 }
 
+/* Bytes of a gather, less where it is for a product in few bits: of a value for the operator at hand, of its
+ * gradient for the producer. */
+static int64_t gathered(const struct topt_tally *t, const struct topt_instr *i,
+                        int64_t bytes)
+{
+    const struct topt_model *m = t->k->model;
+    const struct topt_buffer *b = &t->named[i->a];
+    if (i->move.kind != TOPT_MOVE_ALL_GATHER || b->operand < 0 || !t->k->settings->low)
+        return bytes;
+    const struct topt_operand *x = &m->op[b->op].operand[b->operand];
+    if (x->role != TOPT_INPUT && x->role != TOPT_OUTPUT)
+        return bytes;
+    int op = x->role == TOPT_INPUT ? m->tensor[x->tensor].producer : i->op;
+    return bytes / 1000 * topt_low_moved_permille(t->k->settings, m, op);
+}
+
 static struct topt_time move(const struct topt_tally *t, const struct topt_instr *i)
 {
     const struct topt_buffer *b = &t->named[i->a];
@@ -292,7 +308,7 @@ static struct topt_time move(const struct topt_tally *t, const struct topt_instr
     int64_t bytes = topt_move_bytes(t->k->mesh, &b->shape, &i->move,
                                     topt_element_bytes(t->k->settings, b->elem));
     return topt_router_time(t->k->router, topt_move_collective(i->move.kind), i->axes,
-                            bytes);
+                            gathered(t, i, bytes));
 }
 
 /* Of a loss that is scaled: gradients are brought to f32, where they are not, divided by the scale and
