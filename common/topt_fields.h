@@ -112,6 +112,8 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "as in the framework", NULL, "accumulate gradients in f32 with bf16-mixed and fp16-mixed")                                  \
     X(FP8_PARAMS, fp8_params, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "fp8-params", "",                            \
       "weights in bf16", NULL, "with fp8 and fewer bits: weights are stored and gathered in them (--fp8-param-gather of megatron; fp8-tensorwise of pytorch, torchtitan)") \
+    X(CUDA_GRAPHS, cuda_graphs, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "cuda-graphs", "",                          \
+      "off", NULL, "forward and backward are CUDA graphs, whose kernels the host does not start one by one (pytorch, megatron, torchtitan)") \
     X(ACCOUNTING, accounting, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, TOPT, "accounting", "A",                             \
       "run", "run,paper,paper-reuse",                                                                                    \
       "memory accounting: run (what a run needs), paper (as papers count it) or paper-reuse (also copies kept in other layouts)")                       \

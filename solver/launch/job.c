@@ -207,7 +207,8 @@ static int read_precision(const json_t *settings, struct job *j, struct topt_err
                     : !strcmp(dtype, "f16") ? "fp16-mixed"
                                             : dtype;
     if (topt_json_string_or(settings, "settings", "low", &j->low, err) ||
-        topt_json_bool_or(settings, "settings", "low_params", &j->low_params, err))
+        topt_json_bool_or(settings, "settings", "low_params", &j->low_params, err) ||
+        topt_json_bool_or(settings, "settings", "cuda_graphs", &j->cuda_graphs, err))
         return -1;
     if (j->low)
         precision = "bf16-mixed";

@@ -30,6 +30,7 @@ struct job {
     int low_params;  /* with weights in these bits */
     int64_t nodes, per_node, gpus, dp, tp, pp, vp, zero, micro, steps, batch, seq;
     /* 'dp' and what follows from it are 0 of a plan that splits operators each in its own way. */
+    int cuda_graphs;
     int recompute, overlap; /* hides reductions behind computation */
     int sequence_parallel;  /* beside tensor parallelism */
     const json_t

@@ -61,7 +61,7 @@ static void write_parallel(const struct job *j, struct topt_text *t)
          "--sequence-parallel");
     number(t, "--micro-batch-size", j->micro);
     number(t, "--global-batch-size", j->batch);
-    flag(t, j->zero == 1 && j->dp > 1, "--use-distributed-optimizer");
+    flag(t, (j->zero == 1 && j->dp > 1) || j->low_params, "--use-distributed-optimizer");
     flag(t, j->dp > 1 && j->overlap, "--overlap-grad-reduce");
     flag(t, j->dp > 1 && j->overlap && j->zero == 1, "--overlap-param-gather");
     flag(t, j->recompute,
@@ -72,6 +72,8 @@ static void write_parallel(const struct job *j, struct topt_text *t)
     flag(t, j->precision == JOB_BF16_MIXED, "--bf16");
     flag(t, j->precision == JOB_F16_MIXED, "--fp16");
     write_low(j, t);
+    flag(t, j->cuda_graphs,
+         "--cuda-graph-impl full_iteration --no-check-for-nan-in-loss-and-grad");
     flag(t, 1, strncmp(j->optimizer, "adam", 4) ? "--optimizer sgd" : "--optimizer adam");
 }
 

@@ -158,6 +158,10 @@ int topt_launch_torchrun(const struct job *j, struct sheet *s, struct topt_error
     topt_sheet_script(s, "train.py imports topt_apply: start(), apply(), optimizer(), "
                          "micro_batches(), rows()");
     remark_train(j, s);
+    if (j->cuda_graphs)
+        topt_sheet_script(s, "forward and backward are recorded as CUDA graphs: "
+                             "torch.cuda.make_graphed_callables() or "
+                             "torch.compile(mode=\"reduce-overhead\")");
     if (j->low && !strcmp(j->low, "mxfp8"))
         topt_sheet_script(s,
                           "linear modules of blocks become MXFP8 before apply(): "

@@ -152,6 +152,8 @@ static void write_training(const struct job *j, struct topt_text *t)
     set_number(t, "training.max_context_length", j->seq);
     set_word(t, "training.dtype", pure ? "bfloat16" : "float32");
     set_word(t, "training.mixed_precision_param", f32 ? "float32" : "bfloat16");
+    topt_text_add(t, "    config.training.disable_cuda_graphs = %s\n",
+                  j->cuda_graphs ? "False" : "True");
     topt_text_add(t, "    config.activation_checkpoint = %s\n",
                   j->recompute ? "FullAC.Config()" : "None");
 }
@@ -205,6 +207,9 @@ static int check(const struct job *j, struct topt_error *err)
     if (topt_job_trains_all(j, "torchtitan", err) ||
         topt_job_splits(j, "torchtitan", 0, err))
         return -1;
+    if (j->cuda_graphs && j->pp > 1)
+        return topt_job_refuse(j, "torchtitan --pipeline 1", err,
+                               "torchtitan has no CUDA graphs over pipeline stages");
     if (j->dp > 1 && j->zero == 1)
         return topt_job_refuse(
             j, "torchtitan", err,

@@ -160,6 +160,7 @@ struct topt_settings {
     /* Under by_schedule: the time in which the host starts one kernel, beside the device's work; 0: it is
      * never late. */
     int64_t host_ns;
+    int cuda_graphs; /* why host_ns is 0: kernels are recorded once and replayed */
     enum topt_loss_kernel loss;
     enum topt_low low; /* of products of layers beside bf16 */
     int low_apart;     /* low: by torchao's casts, not Transformer Engine's */

@@ -99,6 +99,12 @@ check "FSDP gathers weights of a byte faster"
 for p in bf16-mixed fp8-delayed mxfp8 nvfp4; do low b200-hgx megatron $p >$p.out || cat err; done
 rising nvfp4.out fp8-delayed.out bf16-mixed.out && rising nvfp4.out mxfp8.out bf16-mixed.out
 check "Blackwell: NVFP4 before FP8"
+graphs() { "$topt" plan "$small" --hw h100-80-dgx --gpus 8 --batch 8 --pipeline 1 --framework "$@" --json -o g.json 2>err; }
+graphs megatron >host.out && graphs megatron --cuda-graphs >graphs.out && jq -es '.[1].time_ns < 0.97 * .[0].time_ns' host.out graphs.out >/dev/null &&
+    "$topt" launch g.json | grep -q -- '--cuda-graph-impl full_iteration'
+check "CUDA graphs: a small model does not wait for the host"
+graphs torchtitan --cuda-graphs >out && ! graphs deepspeed --cuda-graphs >out && grep -q "cuda-graphs: deepspeed has none" err
+check "$(cat err)"
 no() # TEXT HW FRAMEWORK PRECISION...: is the question refused with the text?
 {
     text=$1

@@ -295,6 +295,7 @@ static const struct setting setting[] = {
      .word = topt_order_name, .words = TOPT_ORDERS},
     {"even_stages", FLAG, AT(even_stages)},
     {"host_ns", NUMBER, AT(host_ns), .most = 1000000000},
+    {"cuda_graphs", FLAG, AT(cuda_graphs)},
     {"loss_kernel", WORD, AT(loss), TOPT_LOSS_FUSED, .what = "loss kernel",
      .word = topt_loss_kernel_name, .words = TOPT_LOSS_COUNT},
     {"low", WORD, AT(low), TOPT_LOW_NONE, .what = "scaling", .word = topt_low_name,

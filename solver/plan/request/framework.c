@@ -26,6 +26,8 @@
  * The host's time a kernel: 8 us of torch.add on 512 x 512 numbers in a row on an A100
  * (github.com/flagos-ai/Torch-FL pull 27, 2026-07), about 7 us of elementwise operators on small tensors
  * (github.com/flagos-ai/FlagGems issue 4812, 2026-07).  Backward, which C++ starts, is taken to be as slow.
+ * CUDA graphs replay forward and backward without the host (Megatron-LM docs/user-guide/features/cuda_graph.md, torchtitan
+ * config/configs.py, PyTorch torch/cuda/graphs.py); what their pools of memory hold beside is not published.
  * The allocator's share: published peaks of reserved memory lie 5 to 20 %, 12 % on the
  * mean, above what tensors are predicted to take of what comes and goes (torchtitan's
  * four runs of Llama 3 8B in docs/VALIDATION.md), gaps included that are given back when
@@ -106,7 +108,8 @@ static const struct topt_framework frameworks[] = {
                   {0, TOPT_ATTENTION_FLASH1,
                    UNFUSED | TOPT_EAGER_SCORES | TOPT_EAGER_OPTIMIZER}},
      .allocator_permille = 80,
-     .host_ns = HOST_NS},
+     .host_ns = HOST_NS,
+     .cuda_graphs = 1},
     {.name = "deepspeed",
      .title = "DeepSpeed (ZeRO)",
      .source = "github.com/deepspeedai/DeepSpeed edaa722 (2026-08-22)",
@@ -156,7 +159,8 @@ static const struct topt_framework frameworks[] = {
      .software = {{2024, TOPT_ATTENTION_CUDNN, 0},
                   {0, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_SCORES}},
      .allocator_permille = 80,
-     .host_ns = HOST_NS},
+     .host_ns = HOST_NS,
+     .cuda_graphs = 1},
     {.name = "torchtitan",
      .title = "torchtitan",
      .source = "github.com/pytorch/torchtitan b5bcd76 (2026-08-21)",
@@ -184,7 +188,8 @@ static const struct topt_framework frameworks[] = {
      .software = {{2025, TOPT_ATTENTION_FLASH2, TOPT_EAGER_OPERATORS},
                   {0, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_OPTIMIZER}},
      .allocator_permille = 80,
-     .host_ns = HOST_NS},
+     .host_ns = HOST_NS,
+     .cuda_graphs = 1},
     {.name = "topt",
      .title = "topt run",
      .source = "this project",

@@ -98,6 +98,7 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
     r->pin = *w->pin ? w->pin : NULL;
     r->settings.gradient_f32 = w->gradient_f32;
     r->settings.low_params = w->fp8_params;
+    r->settings.cuda_graphs = w->cuda_graphs;
     r->tensor_parallel = w->tensor_parallel;
     r->given = (*w->framework ? TOPT_GIVEN_FRAMEWORK : 0) |
                (*w->precision ? TOPT_GIVEN_PRECISION : 0) |
@@ -251,7 +252,7 @@ static void take_row(struct topt_request *r)
     s->pool_numbers = f->pool_numbers;
     s->bucket_numbers = f->bucket_numbers;
     s->allocator_permille = topt_hw_allocator_permille(r->hw, f->allocator_permille);
-    s->host_ns = f->host_ns;
+    s->host_ns = s->cuda_graphs ? 0 : f->host_ns;
     if (!f->uniform_only)
         return;
     if (r->space == TOPT_SPACE_AUTO)
@@ -260,6 +261,14 @@ static void take_row(struct topt_request *r)
         r->factors = TOPT_FACTORS_ALL;
     if (r->blocks == TOPT_BLOCKS_AUTO)
         r->blocks = TOPT_BLOCKS_ALIKE;
+}
+
+static int check_graphs(const struct topt_request *r, struct topt_error *err)
+{
+    if (!r->settings.cuda_graphs || r->framework->cuda_graphs)
+        return 0;
+    return topt_fail(err, TOPT_ERR_USAGE, "--cuda-graphs: %s has none; leave it out",
+                     r->framework->name);
 }
 
 static int check_memory(const struct topt_request *r, struct topt_error *err)
@@ -278,7 +287,8 @@ static int check_memory(const struct topt_request *r, struct topt_error *err)
 int topt_request_complete(struct topt_request *r, struct topt_error *err)
 {
     if (choose_framework(r, err) || choose_precision(r, err) || check_memory(r, err) ||
-        check_loss(r, err) || topt_totals_check(&r->totals, r->model->seq, err))
+        check_graphs(r, err) || check_loss(r, err) ||
+        topt_totals_check(&r->totals, r->model->seq, err))
         return -1;
     take_row(r);
     return 0;

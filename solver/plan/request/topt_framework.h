@@ -68,6 +68,7 @@ struct topt_framework {
     int64_t pool_numbers, bucket_numbers;
     int allocator_permille;
     int64_t host_ns; /* in which the host starts a kernel */
+    int cuda_graphs; /* ... unless it replays CUDA graphs, as can be asked for */
 };
 
 /* The kernels of a year's releases; 0: today's. */
