@@ -250,6 +250,26 @@ static int read_mesh(const json_t *plan, struct job *j, struct topt_error *err)
     return 0;
 }
 
+static int read_order(const json_t *u, struct job *j, struct topt_error *err)
+{
+    const char *name;
+    struct topt_order_shape shape = {(int)j->pp, (int)j->vp, j->steps};
+    if (topt_json_string(u, "uniform", "schedule", &name, err))
+        return -1;
+    for (int i = 0; i < TOPT_ORDERS; i++) {
+        j->order = (enum topt_order_row)i;
+        if (!strcmp(topt_order_name(j->order), name))
+            return topt_order_takes(&topt_orders[i], &shape)
+                       ? 0
+                       : topt_fail(err, TOPT_ERR_INVAL,
+                                   "uniform.schedule: %s takes no %lld stages of %lld "
+                                   "chunks with %lld micro-batches",
+                                   name, (long long)j->pp, (long long)j->vp,
+                                   (long long)j->steps);
+    }
+    return topt_fail(err, TOPT_ERR_INVAL, "uniform.schedule: no schedule '%.40s'", name);
+}
+
 static int read_uniform(const json_t *plan, struct job *j, struct topt_error *err)
 {
     const json_t *u = json_object_get(plan, "uniform");
@@ -274,6 +294,13 @@ static int read_uniform(const json_t *plan, struct job *j, struct topt_error *er
         return topt_fail(err, TOPT_ERR_INVAL,
                          "uniform.layers: not the layers of %lld stages of %lld chunks",
                          (long long)j->pp, (long long)j->vp);
+    j->shard = j->dp;
+    if ((j->pp > 1 && read_order(u, j, err)) ||
+        topt_json_int_or(u, "uniform", "shard", 1, MAX_RANKS, &j->shard, err))
+        return -1;
+    if (j->dp % j->shard)
+        return topt_fail(err, TOPT_ERR_INVAL, "uniform.shard: %lld do not divide dp %lld",
+                         (long long)j->shard, (long long)j->dp);
     if (j->batch % (j->dp * j->micro) || j->batch / (j->dp * j->micro) != j->steps)
         return topt_job_refuse(j, "pytorch", err,
                                "batch %lld is not %lld ranks x micro-batch %lld x %lld",

@@ -22,12 +22,14 @@ static const struct target {
     const char *no_fp16; /* why what it starts can't train in fp16; NULL: it can */
     const char *
         low; /* scalings of products in few bits that it can be told of, with spaces around; NULL: none */
+    int replicas; /* it shards over a part of the data parallel ranks, where it is told so */
     int stages; /* it is told of pipeline stages by options; else the script has them written out */
 } targets[] = {
     {.name = "torchrun",
      .framework = "pytorch",
      .write = topt_launch_torchrun,
      .low = " tensorwise rowwise mxfp8 ",
+     .replicas = 1,
      .pin = {"pytorch/pytorch", "v2.14.1", "2026-10-20",
              "tested on CPU with a small GPT on 2026-11-22, not on GPUs"}},
     {.name = "accelerate",
@@ -46,6 +48,7 @@ static const struct target {
      .low = " delayed tensorwise blockwise mxfp8 nvfp4 ",
      .pin = {"NVIDIA/Megatron-LM", "d98e8a64ddf34856e74b24714e3bedb2f5a39553",
              "2026-08-22", "not run"},
+     .replicas = 1,
      .stages = 1},
     {.name = "torchtitan",
      .framework = "torchtitan",
@@ -54,6 +57,7 @@ static const struct target {
      .low = " rowwise mxfp8 ",
      .pin = {"pytorch/torchtitan", "b5bcd76c66d0acb1a08b176d9639425bc55e0b2a",
              "2026-08-21", "not run"},
+     .replicas = 1,
      .stages = 1},
     {.name = "hf",
      .framework = "pytorch",
@@ -369,6 +373,11 @@ static int check(const struct job *j, const struct target *t, struct sheet *s,
                                j->framework);
     if (!j->dp && strcmp(t->name, "topt"))
         return refuse_own(j, err);
+    if (j->shard < j->dp && !t->replicas)
+        return topt_job_refuse(j, "pytorch", err,
+                               "for %.20s parameters are sharded over all %lld data "
+                               "parallel ranks, not over %lld with replicas",
+                               t->name, (long long)j->dp, (long long)j->shard);
     if (j->pp > 1 && !t->stages)
         return topt_job_refuse(
             j, "megatron", err,
@@ -493,6 +502,10 @@ int topt_launch_environment(const json_t *plan, json_t **ret, struct topt_error 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         snprintf(number, sizeof number, "%lld", (long long)numbers[i].value);
         json_object_set_new(e, numbers[i].name, json_string(number));
+    }
+    if (j.shard < j.dp) {
+        snprintf(number, sizeof number, "%lld", (long long)j.shard);
+        json_object_set_new(e, "TOPT_SHARD", json_string(number));
     }
     json_object_set_new(e, "TOPT_PRECISION",
                         json_string(topt_job_precision(j.precision)));

@@ -62,6 +62,8 @@ static void write_parallel(const struct job *j, struct topt_text *t)
     number(t, "--micro-batch-size", j->micro);
     number(t, "--global-batch-size", j->batch);
     flag(t, (j->zero == 1 && j->dp > 1) || j->low_params, "--use-distributed-optimizer");
+    if (j->shard < j->dp)
+        number(t, "--num-distributed-optimizer-instances", j->dp / j->shard);
     flag(t, j->dp > 1 && j->overlap, "--overlap-grad-reduce");
     flag(t, j->dp > 1 && j->overlap && j->zero == 1, "--overlap-param-gather");
     flag(t, j->recompute,
@@ -158,6 +160,9 @@ static int check(const struct job *j, struct topt_error *err)
             "Megatron-LM shards optimizer states at most, and this plan "
             "has ZeRO-%lld",
             (long long)j->zero);
+    if (j->pp > 1 && j->order != TOPT_ORDER_1F1B && j->order != TOPT_ORDER_INTERLEAVED)
+        return topt_job_refuse(j, "megatron", err, "Megatron-LM has no schedule %s",
+                               topt_order_name(j->order));
     if (j->precision == JOB_BF16)
         return topt_job_refuse(
             j, "megatron", err,

@@ -16,6 +16,9 @@
  *
  * (the last two in rows.c).
  *
+ * Along a configuration's 'whole_axes' nothing is sharded: parts are the same there, and a
+ * reduce-scatter is followed by an all-reduce of the part (HSDP: Zhao et al., PyTorch FSDP, 2023).
+ *
  * Moves are the router's, so that they cost and run like any other.
  *
  * A frozen parameter is a value alone: whole or, under 'param', sharded.  It
@@ -50,7 +53,7 @@ static struct param param_of(const struct topt_op_writer *w, int x)
                       .partial = topt_grad_layout(w->o, x, w->c, w->f->mesh)};
     int shards = w->c->zero >= TOPT_ZERO_SPARSE
                      ? topt_table_sparse(w->o) == x
-                     : topt_layout_partial_mask(&p.partial) != 0;
+                     : topt_layout_partial_mask(&p.partial) >> w->c->whole_axes != 0;
     p.at = shards ? (enum topt_zero)w->c->zero : TOPT_ZERO_NONE;
     p.sharded = p.at ? topt_sharded_layout(w->o, x, w->c, w->f->mesh) : p.whole;
     return p;

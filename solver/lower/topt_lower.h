@@ -220,6 +220,7 @@ enum topt_zero {
 struct topt_config {
     int8_t dim[TOPT_MAX_AXES];
     uint8_t zero, recompute;
+    uint8_t whole_axes; /* the first so many, along which 'zero' shards nothing (HSDP) */
 };
 struct topt_config topt_config_none(void); /* no axis splits anything */
 

@@ -7,7 +7,10 @@
  *     stage 0   | F0 | F1 | F2 |              | B0 |    | B1 |    | B2 | end |
  *     stage 1        | F0 | F1 |         | B0 | F2 | B1 |    | B2 | end |
  *     stage 2             | F0 | B0 | F1 | B1 | F2 | B2 | end |
- */
+ *
+ * A backward pass in two parts frees what it read with the last of them: autograd holds on to the graph
+ * between the two (torch/distributed/pipelining/_backward.py), beside gradients of what operators with
+ * parameters made. */
 #ifndef TOPT_PIPELINE_H
 #define TOPT_PIPELINE_H
 
@@ -15,8 +18,10 @@
 #include "topt_step.h"
 
 struct topt_chunk {
-    int64_t ns[2]; /* of a pass forward, backward */
-    int64_t kept;  /* bytes from its forward to its backward */
+    int64_t ns[2];        /* of a pass forward, backward */
+    int64_t weights_ns;   /* ... of the latter, gradients of parameters */
+    int64_t kept;         /* bytes from its forward to its backward */
+    int64_t weights_kept; /* more between its parts, where these are made apart */
     int64_t
         during[2]
               [TOPT_HELD_COUNT]; /* bytes beside these while it goes forward, backward */

@@ -342,6 +342,7 @@ static void cost_on(const struct row *r, struct topt_grid_search *s, struct ran 
     struct topt_strategy *plan = strategy_of(r, stage, &d);
     d.stages = r->pipeline > 1 ? (int)r->pipeline : 1;
     d.virtual_stages = r->virtual > 1 ? (int)r->virtual : 1;
+    d.order = r->virtual > 1 ? TOPT_ORDER_INTERLEAVED : TOPT_ORDER_1F1B;
     if (topt_grid_costing(s, &d, &k, &err))
         give_up(r, err.text);
     if (recompute_of(r)->again)

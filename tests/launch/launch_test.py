@@ -302,12 +302,12 @@ def check_refusals(gpt, llama):
        "Megatron-LM takes tensor parallelism that key-value heads divide", done.stderr)
 
 
-def staged(plan, layers, chunks=1):
+def staged(plan, layers, chunks=1, schedule=None):
     """The plan over as many stages as it has layers by chunk, a node of ranks each."""
     stages = len(layers) // chunks
     plan["mesh"]["nodes"] *= stages
     plan["mesh"]["stages"] = stages
-    plan["uniform"].update(pp=stages, vp=chunks, layers=layers, schedule="interleaved-1f1b" if chunks > 1 else "1f1b")
+    plan["uniform"].update(pp=stages, vp=chunks, layers=layers, schedule=schedule or ("interleaved-1f1b" if chunks > 1 else "1f1b"))
     return plan
 
 
@@ -325,6 +325,16 @@ def check_stages(llama):
     for line in ("pipeline_parallel_degree = 4", 'pipeline_parallel_schedule = \\"1F1B\\"', "num_pp_microbatches = 16",
                  'for i in range(25, 32)), \\"norm\\", \\"output\\"]'):
         ok(line in text, f"torchtitan: {line}", text)
+    text = launch(staged(plan_of(llama, 1, 8, steps=16, framework="torchtitan"), [4] * 8, 2, "zbv"), "torchtitan").stdout
+    ok('pipeline_parallel_schedule = \\"ZBVZeroBubble\\"' in text, "a schedule that torchtitan has a class of", text)
+    files = json.loads(launch(staged(plan_of(llama, 1, 8, steps=4, framework="torchtitan"), [16] * 2, 1, "zb-h1"), "torchtitan").stdout)["files"]
+    texts = {f["name"]: f["text"] for f in files}
+    ok(texts["topt_schedule.csv"] == "0F0,0F1,0I0,0W0,0F2,0I1,0W1,0F3,0I2,0W2,0I3,0W3\n1F0,1I0,1F1,1I1,1W0,1F2,1I2,1W1,1F3,1I3,1W2,1W3\n" and
+       "PipelineScheduleMulti" in texts["topt_torchtitan.py"] and "topt_schedule.csv" in texts["topt_torchtitan.py"],
+       "one that it has none of, pass by pass", texts)
+    done = launch(staged(plan_of(llama, 1, 8, steps=4, framework="torchtitan"), [4] * 8, 2, "dualpipev"), "torchtitan")
+    ok(done.returncode != 0 and "dualpipev takes no 4 stages of 2 chunks with 4 micro-batches" in done.stderr,
+       "a schedule that the shape has none of is refused", done.stderr)
     done = launch(staged(plan_of(llama, 1, 8, steps=16, framework="deepspeed"), [8] * 4), "deepspeed")
     ok(done.returncode == 3 and "have to be written into the training script" in done.stderr and
        "--framework megatron" in done.stderr, "DeepSpeed's stages are code", done.stderr)
@@ -332,6 +342,21 @@ def check_stages(llama):
     bad["uniform"]["layers"].pop()
     done = launch(bad, "megatron")
     ok(done.returncode != 0 and "layers of 4 stages" in done.stderr, "chunks without their layers are refused", done.stderr)
+
+
+def check_replicas(llama):
+    def half(framework, zero):
+        plan = plan_of(llama, 16, 1, zero, framework=framework)
+        plan["uniform"]["shard"] = 8
+        return plan
+    text = launch(half("megatron", 1), "megatron").stdout
+    ok("--num-distributed-optimizer-instances 2" in text, "Megatron-LM: instances of the distributed optimizer", text)
+    text = launch(half("torchtitan", 3), "torchtitan").stdout
+    ok("data_parallel_replicate_degree = 2" in text and "data_parallel_shard_degree = 8" in text, "torchtitan: replicas of shards", text)
+    text = launch(half("pytorch", 3), "torchrun").stdout
+    ok('\\"shard\\": 8' in text and "DP // SHARD, SHARD, TP" in text, "topt_apply.py: a mesh of replicas and shards", text[:2000])
+    done = launch(half("pytorch", 3), "accelerate")
+    ok(done.returncode == 3 and "sharded over all 16" in done.stderr, "who shards over all ranks refuses", done.stderr)
 
 
 def check_numbers(gpt, llama):
@@ -669,6 +694,7 @@ def main():
         cnn = model_of(f"{ROOT}/deploy/quickstart/cnn.json", 32, 1)
         check_numbers(gpt, llama)
         check_stages(llama)
+        check_replicas(llama)
         check_trainers(gpt, llama)
         check_losses(gpt, llama)
         check_refusals(gpt, llama)

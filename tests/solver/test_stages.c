@@ -68,14 +68,16 @@ static void see(struct seen *x, struct topt_grid_search *s, const struct topt_de
  * fastest and the one that needs least. */
 static void see_degrees(struct seen *x, struct topt_grid_search *s,
                         struct topt_grid_search *grid, const struct topt_degrees *of,
-                        int stages, int chunks)
+                        const struct topt_degrees *staged)
 {
     struct topt_search_options o = {.threads = 1};
     struct topt_solutions all = {0};
     struct topt_problem *p = NULL;
     struct topt_degrees d = *of;
+    int stages = staged->stages;
     d.stages = stages;
-    d.virtual_stages = chunks;
+    d.virtual_stages = staged->virtual_stages;
+    d.order = staged->order;
     if (topt_grid_priced(grid, of, &p, NULL))
         x->bad = 1;
     if (p && topt_problem_has_choices(p)) {
@@ -88,6 +90,23 @@ static void see_degrees(struct seen *x, struct topt_grid_search *s,
     topt_problem_destroy(p);
 }
 
+/* With each number of chunks and each schedule that the framework has of it. */
+static void see_schedules(struct seen *x, struct topt_grid_search *s,
+                          struct topt_grid_search *grid, const struct topt_degrees *of)
+{
+    struct topt_degrees d = *of;
+    d.stages = grid->stages;
+    for (d.virtual_stages = 1; d.stages * d.virtual_stages <= s->planning->layers;
+         d.virtual_stages++) {
+        int orders = topt_planning_orders(s->planning, &d);
+        for (int row = 0; orders > 0 && row < TOPT_ORDERS; row++) {
+            d.order = (enum topt_order_row)row;
+            if (orders >> row & 1)
+                see_degrees(x, s, grid, of, &d);
+        }
+    }
+}
+
 static void see_stages(struct seen *x, struct topt_grid_search *s, int stages)
 {
     int levels = x->r->framework->pipeline_levels;
@@ -97,12 +116,9 @@ static void see_stages(struct seen *x, struct topt_grid_search *s, int stages)
     for (int i = 0; i < grid->ndegrees; i++) {
         const struct topt_degrees *d = &grid->degrees[i];
         if (stages == 1)
-            see_degrees(x, s, grid, d, 1, 1);
-        if (stages == 1 || d->micro_batches < 2 || !(levels >> d->level & 1))
-            continue;
-        for (int chunks = 1; stages * chunks <= s->planning->layers; chunks++)
-            if (topt_planning_chunks(s->planning, stages, chunks, d->micro_batches) > 0)
-                see_degrees(x, s, grid, d, stages, chunks);
+            see_degrees(x, s, grid, d, d);
+        else if (d->micro_batches >= 2 && levels >> d->level & 1)
+            see_schedules(x, s, grid, d);
     }
 }
 

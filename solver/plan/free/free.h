@@ -41,6 +41,7 @@ struct topt_space_options {
     /* Levels of enum topt_zero, as bits, where an operator can; uniform: the one for
      * all. */
     int zero;
+    int whole_axes; /* uniform: of the data axes those that it does not shard along */
     enum topt_recompute {
         TOPT_RECOMPUTE_NONE,
         TOPT_RECOMPUTE_ALL, /* every operator that may be */

@@ -106,6 +106,27 @@ static int batch_fits(const struct topt_grid_search *s, const struct topt_degree
            samples % v->data == 0;
 }
 
+/* Groups of data ranks that a level shards over, of which each axis of nodes may make replicas: those that
+ * are asked for; else all, and where the framework has it searched those of a node. */
+static int add_shards(struct topt_grid_search *s, struct topt_degrees v)
+{
+    const struct topt_framework *f = s->request->framework;
+    const struct topt_mesh *mesh = &s->mesh;
+    int64_t asked = s->request->shard_ranks, ranks = 1;
+    int has = f && f->replica_levels >> v.level & 1;
+    if ((!asked || !has || asked >= v.data) && add_recompute(s, v))
+        return -1;
+    for (int a = 0; a < mesh->naxes && has; a++) {
+        ranks *= mesh->size[a];
+        v.shard = (int)(v.data / ranks);
+        int in_node = a + 1 == mesh->node_axes && f->replicas_searched;
+        if (v.data % ranks == 0 && v.shard > 1 && (asked ? v.shard == asked : in_node) &&
+            add_recompute(s, v))
+            return -1;
+    }
+    return 0;
+}
+
 static int add_uniform(struct topt_grid_search *s, struct topt_degrees v)
 {
     int all = zero_levels(s);
@@ -120,7 +141,7 @@ static int add_uniform(struct topt_grid_search *s, struct topt_degrees v)
             continue;
         for (v.level = 0; v.level < TOPT_ZERO_LEVELS; v.level++)
             if ((v.data > 1 ? all >> v.level & 1 && level_fits(s, &v) : v.level == 0) &&
-                add_recompute(s, v))
+                add_shards(s, v))
                 return -1;
     }
     return 0;
@@ -270,7 +291,8 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
                   at->settings.rest_f32 != rest_f32 ||
                   at->settings.by_schedule != v->by_schedule ||
                   at->settings.stages != v->stages ||
-                  at->settings.stage_chunks != v->virtual_stages))
+                  at->settings.stage_chunks != v->virtual_stages ||
+                  at->settings.order != v->order))
         at = at->next;
     if (at)
         return at;
@@ -285,7 +307,7 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     at->settings.stage_chunks = v->virtual_stages;
     at->settings.even_stages =
         s->request->framework && s->request->framework->even_stages;
-    at->settings.order = v->virtual_stages > 1 ? TOPT_ORDER_INTERLEAVED : TOPT_ORDER_1F1B;
+    at->settings.order = v->order;
     at->settings.rest_f32 = at->searched.rest_f32 = rest_f32;
     if (topt_settings_scheduled(&at->settings))
         at->searched.accounting = TOPT_ACCOUNTING_LEAST;
@@ -364,6 +386,7 @@ static int make_problem(struct topt_grid_search *s, const struct topt_degrees *v
         .blocks = r->model->blocks,
         .alike = s->alike,
         .zero = levels | table_levels(s),
+        .whole_axes = topt_degrees_whole_axes(&s->mesh, v),
         .recompute = v->recompute ? recompute : TOPT_RECOMPUTE_NONE,
         .mesh_starts = v->mesh_starts,
         .pins = r->pin ? &s->planning->pins : NULL,
@@ -434,6 +457,7 @@ static struct spread spread_of(const struct topt_grid_search *s,
     double all = s->mesh.devices, tensor = v->tensor;
     if (s->space != TOPT_SPACE_UNIFORM)
         return (struct spread){all, all, all};
+    all = tensor * topt_degrees_shard(v);
     return (struct spread){v->level >= TOPT_ZERO_PARAM ? all : tensor,
                            v->level >= TOPT_ZERO_GRADIENT ? all : tensor,
                            v->level >= TOPT_ZERO_STATE ? all : tensor};

@@ -4,6 +4,7 @@
 #ifndef TOPT_PLANNING_H
 #define TOPT_PLANNING_H
 
+#include "degrees.h"
 #include "pins.h"
 #include "topt_question.h"
 #include "topt_tensor.h"
@@ -66,13 +67,12 @@ int topt_planning_over(const struct topt_planning *m);
  * search too large? */
 int topt_planning_gave_up(const struct topt_planning *m, const struct topt_error *err);
 
-/* The largest number of pipeline stages that is looked at (0 or 1: none); is 'stages' one of the numbers?  May
- * each stage have so many chunks of layers, with so many micro-batches: 1, 0, or -1 where no larger number of
- * chunks may either. */
+/* The largest number of pipeline stages that is looked at (0 or 1: none); is 'stages' one of the numbers?  The
+ * schedules (bits of enum topt_order_row) of degrees with stages, chunks and micro-batches; -1 where there is
+ * none of any larger number of chunks either. */
 int topt_planning_most_stages(const struct topt_planning *m);
 int topt_planning_stages(const struct topt_planning *m, int stages);
-int topt_planning_chunks(const struct topt_planning *m, int stages, int chunks,
-                         int64_t micro_batches);
+int topt_planning_orders(const struct topt_planning *m, const struct topt_degrees *d);
 
 /* Go on where another left off, and back. */
 void topt_planning_resume(struct topt_planning *m, const struct topt_planning *from);

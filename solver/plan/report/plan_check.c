@@ -147,6 +147,7 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_degree
         if (c->k.settings->micro_batches == v->micro_batches &&
             c->k.settings->stages == v->stages &&
             c->k.settings->stage_chunks == v->virtual_stages &&
+            c->k.settings->order == v->order &&
             c->k.settings->by_schedule == v->by_schedule)
             return c;
     struct checker *c = calloc(1, sizeof *c);

@@ -26,6 +26,20 @@ static int read_positions(const char *word, struct topt_request *r,
     return 0;
 }
 
+static const char *order_at(unsigned i)
+{
+    return topt_order_name((enum topt_order_row)i);
+}
+
+static int read_schedule(const char *word, struct topt_request *r, struct topt_error *err)
+{
+    unsigned row;
+    if (topt_name_find("schedule", word, order_at, TOPT_ORDERS, &row, err))
+        return -1;
+    r->schedule = (int)row + 1;
+    return 0;
+}
+
 /* Its words about operators are read once the model is there. */
 static int read_pins(const char *text, struct topt_error *err)
 {
@@ -49,6 +63,7 @@ static int read_words(const struct topt_query *w, struct topt_request *r,
            (SAID(counts) && topt_counts_parse(w->counts, &r->counts, err)) ||
            (SAID(pin) && read_pins(w->pin, err)) ||
            (SAID(algorithm) && topt_algorithm_check(w->algorithm, err)) ||
+           (SAID(schedule) && read_schedule(w->schedule, r, err)) ||
            (SAID(sequence_parallel) && read_positions(w->sequence_parallel, r, err)) ||
            (SAID(framework) && topt_framework_find(w->framework, &r->framework, err)) ||
            (SAID(precision) && topt_precision_find(w->precision, &r->precision, err)) ||
@@ -71,6 +86,7 @@ static void read_numbers(const struct topt_query *w, struct topt_request *r)
     SAID(micro_batches, micro_batches);
     SAID(pipeline, pipeline);
     SAID(virtual_stages, virtual_stages);
+    SAID(shard_ranks, shard_ranks);
     SAID(software, software);
     SAID(sequence_splits, sequence_splits);
     SAID(memory_bytes, memory_limit);

@@ -129,7 +129,18 @@ int topt_request_stages(const struct topt_request *r)
     if (!f || !f->pipeline_orders || r->space != TOPT_SPACE_UNIFORM || r->unlike.parts ||
         r->algorithm || r->pin || r->pipeline == 1 || !r->settings.by_unit)
         return 0;
-    return r->pipeline || f->pipeline == TOPT_PIPELINE_SEARCHED;
+    return r->pipeline || r->schedule || f->pipeline == TOPT_PIPELINE_SEARCHED;
+}
+
+int topt_request_orders(const struct topt_request *r)
+{
+    int asked = r->schedule ? 1 << (r->schedule - 1) : -1;
+    return r->framework ? r->framework->pipeline_orders & asked : 0;
+}
+
+int topt_request_only_stages(const struct topt_request *r)
+{
+    return r->pipeline > 1 || r->virtual_stages > 1 || r->schedule;
 }
 
 /* Nowhere, inside a node, anywhere: from what the row or the request wants first to the most
@@ -303,11 +314,38 @@ static int check_tensor(const struct topt_request *r, struct topt_error *err)
 
 /* ---- pipeline stages ---------------------------------------------------------------- */
 
+static int check_schedule(const struct topt_request *r, struct topt_error *err)
+{
+    const struct topt_order *o = &topt_orders[r->schedule - 1];
+    int64_t chunks = r->virtual_stages ? r->virtual_stages : o->least_chunks;
+    if (r->pipeline == 1)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--schedule %s is of pipeline stages; leave out --pipeline 1",
+                         o->name);
+    if (chunks < o->least_chunks || chunks > o->most_chunks)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--schedule %s has %s%d chunk%s a stage; leave out "
+                         "--virtual-stages %lld",
+                         o->name, o->most_chunks > o->least_chunks ? "at least " : "",
+                         o->least_chunks, o->least_chunks > 1 ? "s" : "",
+                         (long long)r->virtual_stages);
+    if (topt_request_orders(r))
+        return 0;
+    struct topt_text has = {0};
+    for (int i = 0; i < TOPT_ORDERS; i++)
+        if (r->framework->pipeline_orders >> i & 1)
+            topt_text_add(&has, "%s%s", has.len ? ", " : "", topt_orders[i].name);
+    topt_fail(err, TOPT_ERR_USAGE, "--schedule: %s has no %s; it has %s",
+              r->framework->name, o->name, has.s ? has.s : "none");
+    topt_text_fini(&has);
+    return -1;
+}
+
 static int check_stages(const struct topt_request *r, struct topt_error *err)
 {
     const struct topt_framework *f = r->framework;
-    int at, layers, asked = r->pipeline > 1 || r->virtual_stages > 1;
-    if (!asked)
+    int at, layers;
+    if (!topt_request_only_stages(r))
         return 0;
     if (!f || !f->pipeline_orders || r->space != TOPT_SPACE_UNIFORM)
         return topt_fail(
@@ -319,6 +357,8 @@ static int check_stages(const struct topt_request *r, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--virtual-stages: %s has no interleaved schedule; leave it out",
                          f->name);
+    if (r->schedule && check_schedule(r, err))
+        return -1;
     if (r->micro_batches == 1)
         return topt_fail(
             err, TOPT_ERR_USAGE,

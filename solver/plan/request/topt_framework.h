@@ -49,6 +49,9 @@ struct topt_framework {
      * topt_order_row), levels of sharding beside them (bits), and whether each has as many layers. */
     enum topt_pipeline_when { TOPT_PIPELINE_ASKED, TOPT_PIPELINE_SEARCHED } pipeline;
     int pipeline_orders, pipeline_levels, even_stages;
+    /* Levels that may shard over a part of the data ranks and be replicated over the rest (bits), and
+     * whether they are searched so unasked. */
+    int replica_levels, replicas_searched;
     const char *lacks; /* what it can do and is not searched; NULL: nothing */
     int precisions;    /* those that it trains in: bits, by row of their table */
     int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */

@@ -10,12 +10,15 @@
 #include <stdint.h>
 
 #include "topt_layout.h"
+#include "topt_order.h"
 
 struct topt_degrees {
     int64_t micro_batches; /* a step runs this many, one after the other */
     int data, tensor;      /* ranks; their product is the number of devices.  Else 1 */
     int level; /* enum topt_zero of every parameter, between data ranks.  Else 0 */
+    int shard; /* data ranks that the level shards over, the rest being replicas; 0: all */
     int stages, virtual_stages; /* pipeline stages, and chunks of layers of each */
+    enum topt_order_row order;  /* their schedule */
     int context, expert;        /* 1: nothing lists more yet */
     int recompute;              /* may operators be recomputed?  Uniform: are all? */
     uint32_t
@@ -26,8 +29,8 @@ struct topt_degrees {
 /* One of each. */
 struct topt_degrees topt_degrees_none(void);
 
-/* Before, the same, or after: by micro-batches, then data ranks, level, recomputation.  Of degrees
- * of one grid. */
+/* Before, the same, or after: by micro-batches, then data ranks, level, recomputation, and those that
+ * it shards over.  Of degrees of one grid. */
 int topt_degrees_order(const struct topt_degrees *a, const struct topt_degrees *b);
 
 /* Turn the degrees into those of a strategy that chooses by operator. */
@@ -37,7 +40,11 @@ void topt_degrees_by_operator(struct topt_degrees *d);
  * 0 where they can't. */
 int topt_stage_grid(int stages, int *nodes, int *per_node);
 
-/* The first axis of the mesh that is not one of its data axes, which come first. */
+/* The first axis of the mesh that is not one of its data axes, which come first; and the first of these
+ * that the level shards over. */
 int topt_degrees_data_axes(const struct topt_mesh *mesh, const struct topt_degrees *d);
+int topt_degrees_whole_axes(const struct topt_mesh *mesh, const struct topt_degrees *d);
+/* The data ranks that the level shards over. */
+int topt_degrees_shard(const struct topt_degrees *d);
 
 #endif

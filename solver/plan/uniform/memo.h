@@ -52,7 +52,7 @@ struct topt_memo_entry {
     /* Costs of the fastest (0) and the lightest (1) as those of pipeline stages. */
     int nstaged, staged_cap;
     struct topt_memo_staged {
-        int stages, chunks, lightest;
+        int stages, chunks, order, lightest;
         int64_t memory_bytes, time_ns;
     } * staged; /* owned */
 };

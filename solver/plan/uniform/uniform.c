@@ -361,7 +361,8 @@ static struct topt_memo_staged *find_staged(struct fold *f, int lightest)
     for (int i = 0; i < x->nstaged; i++) {
         struct topt_memo_staged *at = &x->staged[i];
         if (at->stages == f->degrees->stages && at->lightest == lightest &&
-            at->chunks == f->degrees->virtual_stages)
+            at->chunks == f->degrees->virtual_stages &&
+            at->order == (int)f->degrees->order)
             return at;
     }
     if (TOPT_ROOM(x->staged, x->nstaged, x->staged_cap, 8)) {
@@ -369,8 +370,12 @@ static struct topt_memo_staged *find_staged(struct fold *f, int lightest)
         return NULL;
     }
     f->memo->bytes += sizeof *x->staged;
-    x->staged[x->nstaged] = (struct topt_memo_staged){
-        f->degrees->stages, f->degrees->virtual_stages, lightest, -1, -1};
+    x->staged[x->nstaged] = (struct topt_memo_staged){f->degrees->stages,
+                                                      f->degrees->virtual_stages,
+                                                      (int)f->degrees->order,
+                                                      lightest,
+                                                      -1,
+                                                      -1};
     return &x->staged[x->nstaged++];
 }
 
@@ -397,12 +402,13 @@ static int add_staged(struct fold *f, int lightest)
                : 1;
 }
 
-/* The time of a pipeline of equal stages, less two hundredths for uneven ones: a margin, no proof. */
+/* The time of a pipeline of equal stages, less two hundredths for uneven ones: a margin, no proof.  Gradients
+ * of parameters that are made apart may fill all the time in which stages would wait. */
 static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *d)
 {
     double passes = (double)d->micro_batches * d->virtual_stages;
-    return (int64_t)(0.98 * (double)f->entry->least.time / d->stages *
-                     (1 + (d->stages - 1) / passes));
+    double waits = topt_orders[d->order].splits ? 0 : (d->stages - 1) / passes;
+    return (int64_t)(0.98 * (double)f->entry->least.time / d->stages * (1 + waits));
 }
 
 static int is_canceled(struct fold *f)
@@ -443,16 +449,15 @@ static int find_entry(struct fold *f, struct topt_grid_search *grid,
     return f->entry ? 0 : topt_nomem(f->err, "the search");
 }
 
-static int list_chunks(struct fold *f, struct topt_degrees *of, struct candidates *all)
+static int list_orders(struct fold *f, struct topt_degrees d, int orders,
+                       struct topt_degrees *of, struct candidates *all)
 {
-    struct topt_degrees d = *of;
-    int stages = f->grid->stages, fits = 0;
-    d.stages = stages;
-    for (d.virtual_stages = 1; fits >= 0; d.virtual_stages++) {
-        fits = topt_planning_chunks(f->s->planning, stages, d.virtual_stages,
-                                    d.micro_batches);
-        int64_t bytes = f->entry->least.memory / stages, ns = least_staged_ns(f, &d);
-        if (fits <= 0 || !matters(f, bytes, f->goal == TOPT_GOAL_FASTEST ? ns : 0))
+    int64_t bytes = f->entry->least.memory / d.stages;
+    for (int row = 0; row < TOPT_ORDERS; row++) {
+        d.order = (enum topt_order_row)row;
+        int64_t ns = least_staged_ns(f, &d);
+        if (!(orders >> row & 1) ||
+            !matters(f, bytes, f->goal == TOPT_GOAL_FASTEST ? ns : 0))
             continue;
         if (TOPT_ROOM(all->at, all->n, all->cap, 64))
             return topt_nomem(f->err, "the search");
@@ -460,6 +465,18 @@ static int list_chunks(struct fold *f, struct topt_degrees *of, struct candidate
             (struct candidate){f->grid, d, of, f->goal == TOPT_GOAL_LEAST ? bytes : ns};
     }
     return 0;
+}
+
+static int list_chunks(struct fold *f, struct topt_degrees *of, struct candidates *all)
+{
+    struct topt_degrees d = *of;
+    int orders = 0, rc = 0;
+    d.stages = f->grid->stages;
+    for (d.virtual_stages = 1; orders >= 0 && !rc; d.virtual_stages++) {
+        orders = topt_planning_orders(f->s->planning, &d);
+        rc = orders > 0 && list_orders(f, d, orders, of, all);
+    }
+    return rc ? -1 : 0;
 }
 
 /* The choices of degrees on the devices of one stage, priced, with each number of chunks. */
@@ -598,7 +615,7 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
     int rc = open_memo(&f);
     /* Degrees are listed from the fastest to those that need least; a number of pipeline stages that is asked
      * for leaves out those without. */
-    int whole = s->request->pipeline < 2 && s->request->virtual_stages < 2;
+    int whole = !topt_request_only_stages(s->request);
     for (int i = 0; whole && i < s->ndegrees && !rc && !ret->stopped; i++)
         if (goal != TOPT_GOAL_LEAST && topt_request_stopped(s->request))
             give_up(&f);

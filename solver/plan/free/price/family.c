@@ -138,6 +138,8 @@ static int list_op(const struct topt_problem *p, struct family *f,
                 *c = list->config[i];
                 c->zero = (uint8_t)z;
                 c->recompute = (uint8_t)r;
+                c->whole_axes =
+                    z && z <= TOPT_ZERO_PARAM ? (uint8_t)p->options.whole_axes : 0;
                 n += topt_pins_allow(p->options.pins, p->options.alike, f->op, op,
                                      p->k.mesh, c) &&
                      topt_allows_op(&p->options, p->k.mesh, op, c);

@@ -201,9 +201,10 @@ int topt_splits_batch(const struct topt_splits *s)
     return batch;
 }
 
-static void give_data_axes(const struct lister *l, struct topt_config *c, int d)
+/* Dimension 'd' takes the data axes from axis 'a' on. */
+static void give_data_axes(const struct lister *l, struct topt_config *c, int a, int d)
 {
-    for (int a = 0; a < l->options->cut; a++)
+    for (; a < l->options->cut; a++)
         c->dim[a] = (int8_t)d;
 }
 
@@ -213,12 +214,12 @@ static int list_uniform(struct lister *l)
 {
     struct topt_config c = topt_config_none();
     int batch = l->batch, sharded = l->options->zero >> TOPT_ZERO_PARAM & 1;
-    give_data_axes(l, &c, batch);
+    give_data_axes(l, &c, 0, batch);
     if (list_tensor_axes(l, c))
         return -1;
     for (int d = 0; batch < 0 && sharded && l->options->cut && d < l->splits->ndims;
          d++) {
-        give_data_axes(l, &c, d);
+        give_data_axes(l, &c, l->options->whole_axes, d);
         if (may_split(l, d) && list_tensor_axes(l, c))
             return -1;
     }
