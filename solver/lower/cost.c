@@ -370,7 +370,7 @@ static int cost_recomputed(const struct edge *e, struct topt_edge_alternative *a
 static int64_t kept_of(const struct edge *e, int64_t bytes)
 {
     int permille = e->from->hub || e->to->recompute ? 1000 : e->to->kept_permille;
-    return permille == 1000 ? bytes : bytes / 1000 * permille;
+    return topt_permille(bytes, permille);
 }
 
 /* The consumer's copy is kept; or the producer's, which is moved again in backward.  A

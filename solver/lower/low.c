@@ -66,7 +66,7 @@ int topt_low_runs(const struct topt_settings *s, const struct topt_model *m, int
 
 int64_t topt_low_parameter_bytes(const struct topt_settings *s, int64_t numbers)
 {
-    return 2 * numbers * recipes[s->low].kept / 1000;
+    return topt_permille(2 * numbers, recipes[s->low].kept);
 }
 
 /* The tensor's own producer may read it in backward: attention reads its result. */
@@ -95,10 +95,10 @@ int topt_low_moved_permille(const struct topt_settings *s, const struct topt_mod
 
 static void scale(struct topt_move_cost *m, int permille)
 {
-    int64_t left = m->network_ns = m->network_ns / 1000 * permille;
+    int64_t left = m->network_ns = topt_permille(m->network_ns, permille);
     for (int i = TOPT_BASIS_COUNT - 1; i >= 0; i--) {
         m->basis_ns[i] =
-            i ? m->basis_ns[i] / 1000 * permille : topt_min(left, m->basis_ns[0]);
+            i ? topt_permille(m->basis_ns[i], permille) : topt_min(left, m->basis_ns[0]);
         left -= m->basis_ns[i];
     }
     if (left > 0)
@@ -138,7 +138,7 @@ struct topt_low_casts topt_low_casts(const struct topt_settings *s,
     int64_t each_step = backward ? 0 : topt_touched_numbers(o, read & weights, len);
     if (!s->low_apart)
         each_step /= s->micro_batches;
-    return (struct topt_low_casts){(numbers + each_step) / 1000 *
-                                       r->moved[s->low_apart != 0],
-                                   r->kernels[s->low_apart != 0] * (backward ? 1 : 2)};
+    return (struct topt_low_casts){
+        topt_permille(numbers + each_step, r->moved[s->low_apart != 0]),
+        r->kernels[s->low_apart != 0] * (backward ? 1 : 2)};
 }

@@ -4,6 +4,12 @@
 
 #include "topt_lower.h"
 
+/* So many thousandths of a number, without overflow. */
+static inline int64_t topt_permille(int64_t of, int64_t thousandths)
+{
+    return of / 1000 * thousandths + of % 1000 * thousandths / 1000;
+}
+
 /* Do the operator's products run in few bits? */
 int topt_low_runs(const struct topt_settings *s, const struct topt_model *m, int op);
 

@@ -297,7 +297,7 @@ static int64_t gathered(const struct topt_tally *t, const struct topt_instr *i,
     if (x->role != TOPT_INPUT && x->role != TOPT_OUTPUT)
         return bytes;
     int op = x->role == TOPT_INPUT ? m->tensor[x->tensor].producer : i->op;
-    return bytes / 1000 * topt_low_moved_permille(t->k->settings, m, op);
+    return topt_permille(bytes, topt_low_moved_permille(t->k->settings, m, op));
 }
 
 static struct topt_time move(const struct topt_tally *t, const struct topt_instr *i)
