@@ -161,6 +161,11 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(SHARD_RANKS, shard_ranks, INT, 2, 1 << 20, TOPT_IN_ANY, ANSWER, SBATCH, "shard-ranks", "N",                     \
       "all data parallel ranks; megatron, torchtitan: also those of a node", NULL,                                       \
       "data parallel ranks that FSDP or the distributed optimizer shards over, replicated over the others (HSDP)")        \
+    X(EXPERT, expert, INT, 1, 1 << 14, TOPT_IN_ANY, ANSWER, SBATCH, "expert", "N",                                    \
+      "megatron, torchtitan: searched; others: 1", NULL,                                                             \
+      "GPUs that the experts of a layer are shared out over (1: every GPU has all of them)")                         \
+    X(EXPERT_TENSOR, expert_tensor, INT, 1, 1 << 10, TOPT_IN_ANY, ANSWER, TOPT, "expert-tensor", "N",                 \
+      "searched", NULL, "GPUs that split each expert beside --expert, at most those of tensor parallelism (megatron)") \
     X(SEQUENCE_SPLITS, sequence_splits, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "sequence-splits", "",              \
       "off", NULL, "also search splits of a sample's positions over GPUs")
 

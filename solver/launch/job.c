@@ -283,12 +283,18 @@ static int read_uniform(const json_t *plan, struct job *j, struct topt_error *er
         topt_json_bool_or(u, "uniform", "sequence_parallel", &j->sequence_parallel,
                           err) ||
         topt_json_int_or(u, "uniform", "pp", 1, MAX_RANKS, &j->pp, err) ||
-        topt_json_int_or(u, "uniform", "vp", 1, MAX_RANKS, &j->vp, err))
+        topt_json_int_or(u, "uniform", "vp", 1, MAX_RANKS, &j->vp, err) ||
+        topt_json_int_or(u, "uniform", "ep", 1, MAX_RANKS, &j->ep, err) ||
+        topt_json_int_or(u, "uniform", "etp", 1, MAX_RANKS, &j->etp, err))
         return -1;
     if (j->dp * j->tp * j->pp != j->gpus)
         return topt_fail(
             err, TOPT_ERR_INVAL, "uniform: %lld x %lld x %lld ranks are not %lld",
             (long long)j->dp, (long long)j->tp, (long long)j->pp, (long long)j->gpus);
+    if (j->ep > 1 && (j->dp * j->tp) % (j->ep * j->etp))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "uniform: experts over %lld x %lld ranks of %lld",
+                         (long long)j->ep, (long long)j->etp, (long long)(j->dp * j->tp));
     j->layers = json_object_get(u, "layers");
     if (j->pp > 1 && json_array_size(j->layers) != (size_t)(j->pp * j->vp))
         return topt_fail(err, TOPT_ERR_INVAL,
@@ -354,6 +360,8 @@ int topt_job_read(const json_t *plan, struct job *ret, struct topt_error *err)
                     .steps = 1,
                     .pp = 1,
                     .vp = 1,
+                    .ep = 1,
+                    .etp = 1,
                     .train = "all"};
     const json_t *settings = json_object_get(plan, "settings");
     const json_t *model = json_object_get(plan, "model"), *ops;

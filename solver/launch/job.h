@@ -29,7 +29,8 @@ struct job {
     enum job_precision precision;
     const char *low; /* scaling of products in few bits beside bf16; NULL: none */
     int low_params;  /* with weights in these bits */
-    int64_t nodes, per_node, gpus, dp, tp, pp, vp, zero, micro, steps, batch, seq;
+    int64_t nodes, per_node, gpus, dp, tp, pp, vp, ep, etp, zero, micro, steps, batch,
+        seq;
     int64_t shard; /* of 'dp', those that 'zero' shards over */
     /* 'dp' and what follows from it are 0 of a plan that splits operators each in its own way. */
     int cuda_graphs;

@@ -57,6 +57,11 @@ static void write_parallel(const struct job *j, struct topt_text *t)
 {
     number(t, "--tensor-model-parallel-size", j->tp);
     write_stages(j, t);
+    if (j->ep > 1) {
+        number(t, "--expert-model-parallel-size", j->ep);
+        number(t, "--expert-tensor-parallel-size", j->etp);
+        flag(t, 1, "--moe-token-dispatcher-type alltoall");
+    }
     flag(t, j->tp > 1 && (j->sequence_parallel || j->model.experts),
          "--sequence-parallel");
     number(t, "--micro-batch-size", j->micro);

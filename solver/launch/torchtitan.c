@@ -178,7 +178,7 @@ static void write_parallel(const struct job *j, struct topt_text *t)
                       j->sequence_parallel ? "True" : "False");
     write_stages(j, t);
     set_number(t, "parallelism.context_parallel_degree", 1);
-    set_number(t, "parallelism.expert_parallel_degree", 1);
+    set_number(t, "parallelism.expert_parallel_degree", j->ep);
 }
 
 static void write_training(const struct job *j, struct topt_text *t)

@@ -204,7 +204,8 @@ int topt_parameter_bytes(const struct topt_settings *s)
 }
 
 struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
-                                                   const struct topt_settings *s)
+                                                   const struct topt_settings *s,
+                                                   int experts)
 {
     struct topt_least_parameters sum = {0};
     double each = topt_parameter_bytes(s), value = topt_element_bytes(s, TOPT_ELEM_REAL);
@@ -212,7 +213,8 @@ struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
     for (int i = 0; i < m->nops; i++)
         for (int x = 0; x < m->op[i].spec->noperands; x++) {
             const struct topt_op *o = &m->op[i];
-            if (o->operand[x].role != TOPT_PARAM || !o->operand[x].present)
+            if (o->operand[x].role != TOPT_PARAM || !o->operand[x].present ||
+                (experts && topt_op_experts(o) < 0))
                 continue;
             double n = (double)topt_operand_numbers(o, x), bits = (double)o->attrs.bits;
             sum.value += n * (bits > 0 ? bits / 8 : value);

@@ -181,12 +181,13 @@ int topt_settings_fit(const struct topt_model *m, const struct topt_settings *s,
 /* Bytes that one number of a trained parameter stays with at least: value, gradient
  * and state. */
 int topt_parameter_bytes(const struct topt_settings *s);
-/* Bytes that all parameters of a model stay with at least, over all devices. */
+/* Bytes that all parameters of a model, or of its experts alone, stay with at least, over all devices. */
 struct topt_least_parameters {
     double value, gradient, state;
 };
 struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
-                                                   const struct topt_settings *s);
+                                                   const struct topt_settings *s,
+                                                   int experts);
 
 /* The choice of one use of a tensor for backward (the paper's tensor reuse). */
 enum topt_keep {

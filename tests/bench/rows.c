@@ -92,6 +92,12 @@ static int with_experts_apart(const struct row *r)
     return r->expert > 1;
 }
 
+/* A row with more ranks for experts than a stage has is misprinted, or its stages share them. */
+static int with_experts_beyond(const struct row *r)
+{
+    return r->expert > 1 && r->expert * r->pipeline > r->gpus;
+}
+
 static int in_eight_bits(const struct row *r)
 {
     return !strcmp(r->precision, "fp8");
@@ -111,7 +117,8 @@ static const struct mechanism {
 } mechanisms[] = {
     {"pipeline", in_stages, 1},
     {"context", in_contexts, 0},
-    {"expert", with_experts_apart, 0},
+    {"expert", with_experts_apart, 1},
+    {"expert-ranks", with_experts_beyond, 0},
     {"fp8", in_eight_bits, 0},
     {"adapters-tensor", with_adapters_split, 0},
     {"async-tensor", NULL, 0},

@@ -357,6 +357,17 @@ def check_replicas(llama):
     ok('\\"shard\\": 8' in text and "DP // SHARD, SHARD, TP" in text, "topt_apply.py: a mesh of replicas and shards", text[:2000])
     done = launch(half("pytorch", 3), "accelerate")
     ok(done.returncode == 3 and "sharded over all 16" in done.stderr, "who shards over all ranks refuses", done.stderr)
+def check_experts(moe):
+    plan = plan_of(moe, 4, 2, 1, framework="megatron")
+    plan["uniform"].update(ep=4, etp=1, sequence_parallel=True)
+    words = command_of(json.loads(launch(plan, "megatron").stdout)["files"][0]["text"])
+    pairs = dict(zip(words, words[1:]))
+    ok(pairs["--expert-model-parallel-size"] == "4" and pairs["--expert-tensor-parallel-size"] == "1" and
+       pairs["--moe-token-dispatcher-type"] == "alltoall" and "--sequence-parallel" in words,
+       "Megatron-LM shares experts out", words)
+    plan["uniform"].update(ep=16)
+    done = launch(plan, "megatron")
+    ok(done.returncode != 0 and "experts over 16 x 1 ranks of 8" in done.stderr, "over no more ranks than there are", done.stderr)
 
 
 def check_numbers(gpt, llama):
@@ -543,6 +554,7 @@ def check_shapes():
     done = launch(plan_of(mixtral, 4, 2, 1), "megatron")
     ok("--num-experts 8" in done.stdout and "--moe-router-topk 2" in done.stdout and
        "--sequence-parallel" in done.stdout, "Mixtral's experts", done.stdout + done.stderr)
+    check_experts(mixtral)
     done = launch(plan_of(mixtral, 4, 2, 3), "torchrun")
     ok(done.returncode == 3 and "experts" in done.stderr, "which PyTorch does not split", done.stderr)
 

@@ -125,7 +125,7 @@ echo '{"model_type": "gpt2", "n_embd": 12288, "n_head": 96, "n_layer": 96, "n_po
 large="175b.json --hw a100-80-dgx --batch 1536 --seq 2048 --framework megatron --pipeline 1"
 # shellcheck disable=SC2086
 "$topt" plan $large --json >whole 2>err && jq 'del(.plan)' whole >out && holds '.uniform.tp > 8 and
-    (.why | test("across nodes, because nothing else .* fits on any number .*expert.*which Megatron-LM supports, was not"))'
+    (.why | test("across nodes, because nothing else .* fits on any number .*context.*which Megatron-LM supports, was not"))'
 check "tensor parallelism across nodes is said to be what is left, and what was not searched: $(jq -r .why out)"
 # shellcheck disable=SC2086
 "$topt" plan $large --tensor-parallel --json >whole 2>err && jq 'del(.plan)' whole >out && holds '.why | test("across nodes") | not'
@@ -161,6 +161,24 @@ check "$(cat err)"
 ! "$topt" plan $staged --pipeline 97 >out 2>err && grep -q 'pipeline' err &&
     ! "$topt" plan "$model" --hw a100-80-dgx --framework topt --pipeline 2 >out 2>err && grep -q 'topt has no pipeline stages' err
 check "stages that there are not: $(cat err)"
+# Experts: shared out where the framework does it.
+cat >moe.json <<'EOF'
+{"model_type": "qwen3_moe", "hidden_size": 2048, "num_hidden_layers": 48, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128,
+ "intermediate_size": 6144, "moe_intermediate_size": 768, "num_experts": 128, "num_experts_per_tok": 8, "vocab_size": 151936,
+ "max_position_embeddings": 40960}
+EOF
+moe="moe.json --hw h100-80-dgx --batch 512 --seq 4096 --gpus 16 --pipeline 1"
+"$topt" plan $moe --framework megatron --json >out 2>err && holds '.uniform.ep > 1 and (.strategy | test("expert parallel over"))' &&
+    searched=$(jq .time_ns out) && "$topt" plan $moe --framework megatron --expert 8 --json >out 2>err &&
+    holds ".uniform.ep == 8 and .time_ns >= $searched" && jq .plan out >moe-plan.json && "$topt" explain moe-plan.json >out 2>err &&
+    "$topt" launch moe-plan.json >out 2>err && grep -q -e '--expert-model-parallel-size 8' out &&
+    "$topt" plan $moe --framework torchtitan --expert 8 --json >out 2>err && holds '.uniform.ep == 8 and .uniform.etp == 1'
+check "experts are shared out over $(jq -r .uniform.ep out) GPUs: $(jq -r .strategy out)"
+! "$topt" plan $moe --framework megatron --expert 48 >out 2>err && grep -q 'does not divide the 128 experts' err &&
+    ! "$topt" plan "$model" --hw h100-80-dgx --framework megatron --expert 8 >out 2>err && grep -q 'the model has no experts' err &&
+    ! "$topt" plan $moe --framework deepspeed --expert 8 >out 2>err && grep -q 'no expert parallelism of deepspeed' err &&
+    ! "$topt" plan $moe --framework torchtitan --expert-tensor 2 >out 2>err && grep -q 'torchtitan does not split experts' err
+check "experts that are not shared out so: $(cat err)"
 lacks='not tried context parallelism and pipeline stages (--pipeline N), which PyTorch'
 for more in "" "--gpus 8" "--batch 64,128" "--batch auto" "--mode profiling --max-gpus 16"; do
     # shellcheck disable=SC2086

@@ -15,18 +15,22 @@
 
 enum { QUESTIONS = TOPT_TEST_SIZE(60) };
 
-static struct topt_model *llama(int layers, int hidden, int vocab, int batch)
+/* 'experts': of each feed-forward half, of which a token takes two; 0: it has none. */
+static struct topt_model *decoder(int layers, int hidden, int vocab, int batch,
+                                  int experts)
 {
-    char text[400];
+    char text[500], more[80] = "";
     struct topt_import_options o = {.batch = batch, .seq = 256};
     struct topt_error err = {0};
-    snprintf(
-        text, sizeof text,
-        "{\"model_type\": \"llama\", \"hidden_size\": %d, \"intermediate_size\": %d, "
-        "\"num_hidden_layers\": %d, \"num_attention_heads\": 8, "
-        "\"num_key_value_heads\": 8, \"vocab_size\": %d, "
-        "\"max_position_embeddings\": 256}",
-        hidden, 4 * hidden, layers, vocab);
+    if (experts)
+        snprintf(more, sizeof more,
+                 ", \"num_local_experts\": %d, \"num_experts_per_tok\": 2", experts);
+    snprintf(text, sizeof text,
+             "{\"model_type\": \"%s\", \"hidden_size\": %d, \"intermediate_size\": %d, "
+             "\"num_hidden_layers\": %d, \"num_attention_heads\": 8, "
+             "\"num_key_value_heads\": 8, \"vocab_size\": %d, "
+             "\"max_position_embeddings\": 256%s}",
+             experts ? "mixtral" : "llama", hidden, 4 * hidden, layers, vocab, more);
     struct topt_model *m = topt_model_import(text, strlen(text), "config.json", &o, &err);
     if (!m)
         printf("# %s\n", err.text);
@@ -137,7 +141,12 @@ static void see_all(struct seen *x, struct topt_planning *m, int64_t gpus)
     }
 }
 
-static int ask(uint64_t number, const struct topt_hw *hw, int *ret_staged)
+/* What is found of random questions. */
+struct found {
+    int same, staged, shared_out;
+};
+
+static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
 {
     static const char *const frameworks[] = {"megatron", "torchtitan"};
     static const int gpus[] = {2, 4, 8, 16};
@@ -146,9 +155,10 @@ static int ask(uint64_t number, const struct topt_hw *hw, int *ret_staged)
     struct topt_planning m;
     struct topt_best b = {.found = 0};
     struct topt_error err = {0};
+    int experts = number % 2 ? 2 << random_below(&seed, 4) : 0;
     struct topt_model *model =
-        llama(2 + random_below(&seed, 6), 64 << random_below(&seed, 4),
-              1000 << random_below(&seed, 6), 4 << random_below(&seed, 3));
+        decoder(2 + random_below(&seed, 6), 64 << random_below(&seed, 4),
+                1000 << random_below(&seed, 6), 4 << random_below(&seed, 3), experts);
     topt_request_init(&r);
     r.model = model;
     r.hw = hw;
@@ -159,7 +169,7 @@ static int ask(uint64_t number, const struct topt_hw *hw, int *ret_staged)
         topt_request_complete(&r, &err) || topt_planning_init(&m, &r, &err)) {
         printf("# %s\n", err.text);
         topt_model_destroy(model);
-        return 0;
+        return;
     }
     int64_t n = gpus[random_below(&seed, 4)];
     struct seen x = {.r = &r, .limit = INT64_MAX};
@@ -172,7 +182,9 @@ static int ask(uint64_t number, const struct topt_hw *hw, int *ret_staged)
     int rc = topt_count_solve(&m, n, x.limit == INT64_MAX ? 0 : x.limit,
                               TOPT_GOAL_FASTEST, &b, &err);
     int same = !rc && !x.bad && (b.found ? b.solution.time_ns : 0) == x.time_ns;
-    *ret_staged += b.found && b.solution.degrees.stages > 1;
+    ret->same += same;
+    ret->staged += b.found && b.solution.degrees.stages > 1;
+    ret->shared_out += b.found && b.solution.degrees.expert > 1;
     if (!same)
         printf(
             "# question %d, %s, %lld GPUs: %lld ns, %lld one by one (%d costed)%s %s\n",
@@ -182,17 +194,17 @@ static int ask(uint64_t number, const struct topt_hw *hw, int *ret_staged)
     topt_best_fini(&b);
     topt_planning_fini(&m);
     topt_model_destroy(model);
-    return same;
 }
 
 int main(void)
 {
     struct topt_hw *hw = topt_hw_load("a100-40-dgx", NULL);
-    int same = 0, staged = 0;
+    struct found n = {0};
     for (int i = 0; i < QUESTIONS; i++)
-        same += ask((uint64_t)i, hw, &staged);
-    is_int(same, QUESTIONS, "questions whose fastest plan is the fastest one by one");
-    ok(staged > QUESTIONS / 10, "%d of them have pipeline stages", staged);
+        ask((uint64_t)i, hw, &n);
+    is_int(n.same, QUESTIONS, "questions whose fastest plan is the fastest one by one");
+    ok(n.staged > QUESTIONS / 10, "%d of them have pipeline stages", n.staged);
+    ok(n.shared_out > QUESTIONS / 20, "%d share experts out", n.shared_out);
     topt_hw_destroy(hw);
     return done_testing();
 }

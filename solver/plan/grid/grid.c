@@ -38,13 +38,50 @@ static int add_meshes(struct topt_grid_search *s, struct topt_degrees v)
     return 0;
 }
 
+/* Experts shared out over the ranks before axis 'last': innermost first, tensor parallel ones before data ranks. */
+static int share_experts(struct topt_grid_search *s, struct topt_degrees v, int last)
+{
+    int64_t asked = s->request->expert;
+    v.expert = 1;
+    for (int a = last - 1; a >= 0; a--) {
+        v.expert *= s->mesh.size[a];
+        if (v.expert * v.expert_tensor >= v.tensor &&
+            s->planning->experts % v.expert == 0 && (!asked || v.expert == asked) &&
+            add_variant(s, &v))
+            return -1;
+    }
+    return 0;
+}
+
+/* Each rank has all experts; or they are shared out, and all or none of tensor parallelism splits each, or as many
+ * ranks as are asked for. */
+static int add_experts(struct topt_grid_search *s, struct topt_degrees v)
+{
+    const struct topt_request *r = s->request;
+    int cut = topt_degrees_data_axes(&s->mesh, &v), last = s->mesh.naxes;
+    if (r->expert < 2 && add_meshes(s, v))
+        return -1;
+    if (!s->planning->experts || !(r->framework->expert_levels >> v.level & 1))
+        return 0;
+    for (v.expert_tensor = 1; last >= cut; v.expert_tensor *= s->mesh.size[--last]) {
+        int may = r->expert_tensor ? v.expert_tensor == r->expert_tensor
+                                   : last == s->mesh.naxes ||
+                                         (last == cut && r->framework->expert_tensor);
+        if (may && share_experts(s, v, last))
+            return -1;
+        if (last == cut)
+            return 0;
+    }
+    return 0;
+}
+
 /* Variants that recompute are listed only where some operator can be recomputed, as none can
  * in blocks of one operator: they would be charged for room that they never use. */
 static int add_recompute(struct topt_grid_search *s, struct topt_degrees v)
 {
     int last = s->factors & TOPT_FACTOR_RECOMPUTE && s->planning->recomputes;
     for (v.recompute = 0; v.recompute <= last; v.recompute++)
-        if (add_meshes(s, v))
+        if (add_experts(s, v))
             return -1;
     return 0;
 }
@@ -136,7 +173,7 @@ static int add_uniform(struct topt_grid_search *s, struct topt_degrees v)
     for (int axes = topt_tensor_from(mesh, s->planning->tensor); axes <= mesh->naxes;
          axes++) {
         v.data = (int)topt_data_ranks(mesh, axes);
-        v.tensor = mesh->devices / v.data;
+        v.tensor = v.expert_tensor = mesh->devices / v.data;
         if (!batch_fits(s, &v) || !heads_fit(s, &v) || !tensor_fits(s, &v))
             continue;
         for (v.level = 0; v.level < TOPT_ZERO_LEVELS; v.level++)
@@ -379,6 +416,7 @@ static int make_problem(struct topt_grid_search *s, const struct topt_degrees *v
     struct topt_space_options o = {
         .space = s->space,
         .cut = topt_degrees_data_axes(&s->mesh, v),
+        .expert = topt_degrees_expert_axes(&s->mesh, v),
         .even = topt_request_even(r),
         .vocab = r->model->vocab,
         .sequence = topt_planning_positions(s->planning),
@@ -452,9 +490,9 @@ struct spread {
 };
 
 static struct spread spread_of(const struct topt_grid_search *s,
-                               const struct topt_degrees *v)
+                               const struct topt_degrees *v, double tensor)
 {
-    double all = s->mesh.devices, tensor = v->tensor;
+    double all = s->mesh.devices;
     if (s->space != TOPT_SPACE_UNIFORM)
         return (struct spread){all, all, all};
     all = tensor * topt_degrees_shard(v);
@@ -463,26 +501,37 @@ static struct spread spread_of(const struct topt_grid_search *s,
                            v->level >= TOPT_ZERO_STATE ? all : tensor};
 }
 
+/* The parameters' bytes on a device. */
+static struct topt_least_parameters least_on_each(const struct topt_grid_search *s,
+                                                  const struct topt_degrees *v)
+{
+    const struct topt_least_parameters *p = &s->planning->parameters,
+                                       *e = &s->planning->of_experts;
+    struct spread n = spread_of(s, v, v->tensor),
+                  m = spread_of(s, v, (double)v->expert * v->expert_tensor);
+    return (struct topt_least_parameters){
+        (p->value - e->value) / n.value + e->value / m.value,
+        (p->gradient - e->gradient) / n.gradient + e->gradient / m.gradient,
+        (p->state - e->state) / n.state + e->state / m.state};
+}
+
 /* Parameters, gradients, states, and what backward reads, each once and spread evenly.  Gradients
  * that backward makes one by one are not there yet when all that it reads is; and parameters that
  * are gathered from forward to backward alone are not there any more when all gradients are. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v)
 {
-    const struct topt_least_parameters *p = &s->planning->parameters;
-    struct spread n = spread_of(s, v);
-    double value = p->value / n.value, gradients = p->gradient / n.gradient;
-    double before = value, after = value + gradients;
+    struct topt_least_parameters p = least_on_each(s, v);
+    double before = p.value, after = p.value + p.gradient;
     struct topt_settings x = s->request->settings;
     x.micro_batches = v->micro_batches;
     if (!v->recompute)
         before +=
             s->planning->activation_bytes / (double)v->micro_batches / s->mesh.devices;
     if (!topt_gradients_come(&x))
-        before += gradients;
+        before += p.gradient;
     else if (v->level == TOPT_ZERO_GRADIENT)
-        after -= value;
-    return (int64_t)((p->state / n.state + (before > after ? before : after)) *
-                     (1 - 1e-9));
+        after -= p.value;
+    return (int64_t)((p.state + (before > after ? before : after)) * (1 - 1e-9));
 }
 
 /* The mean over stages: each holds its part of parameters and states, and 1F1B has (stages + 1) / 2
@@ -490,9 +539,8 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degr
 int64_t topt_grid_least_stage_bytes(struct topt_grid_search *s,
                                     const struct topt_degrees *v)
 {
-    const struct topt_least_parameters *p = &s->planning->parameters;
-    struct spread n = spread_of(s, v);
-    double stays = p->value / n.value + p->gradient / n.gradient + p->state / n.state;
+    struct topt_least_parameters p = least_on_each(s, v);
+    double stays = p.value + p.gradient + p.state;
     double kept = v->recompute
                       ? 0
                       : s->planning->activation_bytes / (double)v->micro_batches /

@@ -122,7 +122,9 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
         .request = r,
         .tensor = (enum topt_tensor_where)topt_request_tensor_at(r, 0),
         .heads = heads_of(r->model),
-        .parameters = topt_least_parameters(r->model, &r->settings),
+        .parameters = topt_least_parameters(r->model, &r->settings, 0),
+        .of_experts = topt_least_parameters(r->model, &r->settings, 1),
+        .experts = topt_request_experts(r) ? topt_model_experts(r->model) : 0,
         .activation_bytes = papers ? 0
                                    : (double)stats.activation_bytes_per_sample / 4 *
                                          topt_dtype_bytes(r->settings.dtype) *

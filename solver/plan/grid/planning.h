@@ -21,7 +21,9 @@ struct topt_planning {
     struct topt_tensor_map
         split;     /* what tensor parallelism does, where the row has rules */
     int64_t heads; /* tensor parallelism divides it; 0: no attention */
-    struct topt_least_parameters parameters;
+    struct topt_least_parameters parameters,
+        of_experts;          /* 'of_experts': a part of these */
+    int64_t experts;         /* expert parallelism divides it; 0: it is not looked at */
     double activation_bytes; /* that backward reads, of the whole batch */
     int layers;              /* that pipeline stages can be cut between; 0: none */
     int recomputes;          /* some operator can be recomputed in backward */

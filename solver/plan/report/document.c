@@ -173,6 +173,9 @@ static json_t *uniform_json(const struct topt_plan_facts *f)
     }
     if (v->shard)
         json_object_set_new(u, "shard", json_integer(v->shard));
+    if (v->expert > 1)
+        json_object_update_new(
+            u, json_pack("{s:i, s:i}", "ep", v->expert, "etp", v->expert_tensor));
     if (f->positions && v->tensor > 1)
         json_object_set_new(u, "sequence_parallel", json_true());
     return u;
@@ -609,8 +612,9 @@ static int read_model(const json_t *doc, struct topt_plan_doc *p, struct topt_er
 static int read_choices(const json_t *doc, struct topt_error *err)
 {
     static const char *const fields[] = {
-        "dp", "tp", "zero",     "recompute", "micro_batch", "sequence_parallel",
-        "pp", "vp", "schedule", "layers",    "shard",       NULL};
+        "dp",  "tp", "zero",     "recompute", "micro_batch", "sequence_parallel",
+        "pp",  "vp", "schedule", "layers",    "shard",       "ep",
+        "etp", NULL};
     enum topt_block_choice choice;
     const char *blocks = topt_blocks_name(TOPT_BLOCKS_FREE);
     const json_t *uniform = json_object_get(doc, "uniform");

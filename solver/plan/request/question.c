@@ -87,6 +87,8 @@ static void read_numbers(const struct topt_query *w, struct topt_request *r)
     SAID(pipeline, pipeline);
     SAID(virtual_stages, virtual_stages);
     SAID(shard_ranks, shard_ranks);
+    SAID(expert, expert);
+    SAID(expert_tensor, expert_tensor);
     SAID(software, software);
     SAID(sequence_splits, sequence_splits);
     SAID(memory_bytes, memory_limit);

@@ -143,6 +143,15 @@ int topt_request_only_stages(const struct topt_request *r)
     return r->pipeline > 1 || r->virtual_stages > 1 || r->schedule;
 }
 
+int topt_request_experts(const struct topt_request *r)
+{
+    const struct topt_framework *f = r->framework;
+    if (!f || !f->expert_levels || r->space != TOPT_SPACE_UNIFORM || r->unlike.parts ||
+        r->algorithm || r->pin || r->expert == 1)
+        return 0;
+    return r->expert || f->expert == TOPT_EXPERT_SEARCHED;
+}
+
 /* Nowhere, inside a node, anywhere: from what the row or the request wants first to the most
  * that it takes. */
 int topt_request_tensor_at(const struct topt_request *r, int n)
@@ -382,6 +391,34 @@ static int check_stages(const struct topt_request *r, struct topt_error *err)
     return 0;
 }
 
+/* ---- experts -------------------------------------------------------------------------- */
+
+static int check_experts(const struct topt_request *r, struct topt_error *err)
+{
+    const struct topt_framework *f = r->framework;
+    int64_t experts = topt_model_experts(r->model);
+    if (r->expert < 2 && r->expert_tensor < 2)
+        return 0;
+    if (!f || !f->expert_levels || r->space != TOPT_SPACE_UNIFORM)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--expert: topt knows no expert parallelism of %s; take "
+                         "--framework megatron or torchtitan",
+                         f ? f->name : "topt");
+    if (!experts)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "--expert: the model has no experts; leave it out");
+    if (r->expert > 1 && experts % r->expert)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "--expert %lld does not divide the %lld experts of a layer",
+                         (long long)r->expert, (long long)experts);
+    if (r->expert_tensor > 1 && !f->expert_tensor)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--expert-tensor: %s does not split experts that are shared "
+                         "out; leave it out",
+                         f->name);
+    return 0;
+}
+
 /* ---- the whole ------------------------------------------------------------------- */
 
 int topt_request_check(const struct topt_request *r, struct topt_error *err)
@@ -405,5 +442,8 @@ int topt_request_check(const struct topt_request *r, struct topt_error *err)
     if (r->mode == TOPT_MINI_TIME && r->gpus == 0)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "mini-time needs a number of GPUs (at least 1)");
-    return check_tensor(r, err) || check_stages(r, err) || check_pins(r, err) ? -1 : 0;
+    return check_tensor(r, err) || check_stages(r, err) || check_experts(r, err) ||
+                   check_pins(r, err)
+               ? -1
+               : 0;
 }

@@ -35,6 +35,9 @@ int topt_request_orders(const struct topt_request *r);
 /* Are plans without stages left out? */
 int topt_request_only_stages(const struct topt_request *r);
 
+/* Are experts shared out over ranks? */
+int topt_request_experts(const struct topt_request *r);
+
 /* Does the framework split samples, heads and features into equal parts only? */
 int topt_request_even(const struct topt_request *r);
 

@@ -52,6 +52,10 @@ struct topt_framework {
     /* Levels that may shard over a part of the data ranks and be replicated over the rest (bits), and
      * whether they are searched so unasked. */
     int replica_levels, replicas_searched;
+    /* Expert parallelism: whether it is searched unasked, levels of sharding beside it (bits, 0: it has none),
+     * and whether tensor parallelism may split the inside of experts beside it. */
+    enum topt_expert_when { TOPT_EXPERT_ASKED, TOPT_EXPERT_SEARCHED } expert;
+    int expert_levels, expert_tensor;
     const char *lacks; /* what it can do and is not searched; NULL: nothing */
     int precisions;    /* those that it trains in: bits, by row of their table */
     int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */

@@ -80,6 +80,8 @@ struct topt_request {
         virtual_stages;  /* just so many stages, chunks of each; 0: searched */
     int64_t shard_ranks; /* data ranks that ZeRO shards over; 0: all, or as searched */
     int schedule; /* of stages, the row of enum topt_order_row and one; 0: searched */
+    int64_t expert,
+        expert_tensor; /* just so many ranks share out experts, split each; 0: searched */
     int tensor_parallel; /* as much as the framework can be asked for */
     /* Sequence parallelism beside it; AUTO: on where the framework has it. */
     enum topt_positions {

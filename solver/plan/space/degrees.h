@@ -19,8 +19,11 @@ struct topt_degrees {
     int shard; /* data ranks that the level shards over, the rest being replicas; 0: all */
     int stages, virtual_stages; /* pipeline stages, and chunks of layers of each */
     enum topt_order_row order;  /* their schedule */
-    int context, expert;        /* 1: nothing lists more yet */
-    int recompute;              /* may operators be recomputed?  Uniform: are all? */
+    int context;                /* 1: nothing lists more yet */
+    /* Ranks that share out experts, and that split the inside of one.  The latter are the innermost ones of
+     * tensor ranks, the former what is left of tensor ranks and the innermost data ranks. */
+    int expert, expert_tensor;
+    int recompute; /* may operators be recomputed?  Uniform: are all? */
     uint32_t
         mesh_starts; /* device meshes of systems that have one for all operators; else 0 */
     int by_schedule; /* as in topt_settings: time and memory are those of a schedule */
@@ -46,5 +49,12 @@ int topt_degrees_data_axes(const struct topt_mesh *mesh, const struct topt_degre
 int topt_degrees_whole_axes(const struct topt_mesh *mesh, const struct topt_degrees *d);
 /* The data ranks that the level shards over. */
 int topt_degrees_shard(const struct topt_degrees *d);
+
+/* How many axes experts are shared out over: the last data axes, and the first tensor axes. */
+struct topt_expert_axes {
+    int data, tensor;
+};
+struct topt_expert_axes topt_degrees_expert_axes(const struct topt_mesh *mesh,
+                                                 const struct topt_degrees *d);
 
 #endif

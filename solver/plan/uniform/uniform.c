@@ -34,6 +34,9 @@ struct fold {
     const struct topt_degrees *priced_as;
     struct topt_memo_entry *entry;
     struct topt_problem *problem; /* owned; NULL where nothing was missing yet */
+    /* Of a stage's choices, the last one's problem (owned), and of which degrees it is; NULL: none. */
+    struct topt_problem *beside;
+    const struct topt_degrees *beside_of;
     struct topt_evaluator *costs; /* owned; of strategies with so many micro-batches */
     int64_t micro_batches;
     struct topt_settings staged;           /* of these costs, where there are stages */
@@ -479,7 +482,33 @@ static int list_chunks(struct fold *f, struct topt_degrees *of, struct candidate
     return rc ? -1 : 0;
 }
 
-/* The choices of degrees on the devices of one stage, priced, with each number of chunks. */
+/* Degrees that differ by where experts are alone have what is least from one problem. */
+static int bound(struct fold *f)
+{
+    struct topt_memo_entry *x = f->entry;
+    struct topt_degrees alike = *f->degrees;
+    if (x->priced || x->bounded)
+        return 0;
+    if (f->beside) {
+        alike.expert = f->beside_of->expert;
+        alike.expert_tensor = f->beside_of->expert_tensor;
+    }
+    if (f->beside && !topt_degrees_order(&alike, f->beside_of)) {
+        x->bounded = 1;
+        return topt_problem_least_shared_out(
+            f->beside, topt_degrees_expert_axes(&f->grid->mesh, f->degrees), &x->least,
+            &x->some, f->err);
+    }
+    if (price(f))
+        return -1;
+    topt_problem_destroy(f->beside);
+    f->beside = f->problem;
+    f->beside_of = f->degrees;
+    f->problem = NULL;
+    return 0;
+}
+
+/* The choices of degrees on the devices of one stage, with each number of chunks. */
 static int list_stage(struct fold *f, struct topt_grid_search *grid,
                       struct candidates *all)
 {
@@ -489,14 +518,12 @@ static int list_stage(struct fold *f, struct topt_grid_search *grid,
         if (d->micro_batches < 2 || !(levels >> d->level & 1) ||
             beyond(topt_grid_least_stage_bytes(grid, d), f->memory_limit))
             continue;
-        int rc = is_canceled(f) || find_entry(f, grid, d) ||
-                 (!f->entry->priced && price(f)) ||
-                 (f->entry->some && list_chunks(f, d, all));
-        topt_problem_destroy(f->problem);
-        f->problem = NULL;
-        if (rc)
+        if (is_canceled(f) || find_entry(f, grid, d) || bound(f) ||
+            (f->entry->some && list_chunks(f, d, all)))
             return -1;
     }
+    topt_problem_destroy(f->beside);
+    f->beside = NULL;
     return 0;
 }
 
@@ -626,6 +653,7 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
         rc = add_stages(&f);
     if (f.own && s->planning->memo) /* it is a search, though of no use to others */
         s->planning->memo->searches += f.own->searches;
+    topt_problem_destroy(f.beside);
     topt_evaluator_destroy(f.costs);
     topt_memo_destroy(f.own);
     if (rc)
