@@ -640,6 +640,12 @@ static int check_settings(const struct topt_settings *s, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "topt run cannot train in fp16: it has no kernels for it and "
                          "scales no loss; plan with --precision bf16-mixed or f32");
+    if (s->low)
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "topt run has no kernels for products in fewer bits (%s); plan with "
+            "--precision bf16-mixed",
+            topt_low_name(s->low));
     if (s->state_bf16 && s->dtype == TOPT_BF16)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "weights without a copy in f32 (precision bf16) are known to "
