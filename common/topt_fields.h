@@ -106,8 +106,8 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "bf16-mixed if the GPU has bf16, or f32", "bf16-mixed,bf16,fp16-mixed,f32,f64",                                   \
       "precision: bf16-mixed, bf16, fp16-mixed (V100, T4), f32 or f64")                                                        \
     X(OPTIMIZER, optimizer, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "optimizer", "O",                              \
-      "adamw; adam with --framework topt", "adamw,adam,adafactor,adam8,momentum,sgd,row_wise_adagrad",                                                \
-      "optimizer: sgd, momentum, adam, adamw, row_wise_adagrad, adafactor or adam8")                                   \
+      "adamw; adam with --framework topt", "adamw,adam,adafactor,adam8,paged_adamw,paged_adamw8,momentum,sgd,row_wise_adagrad",                                                \
+      "optimizer: sgd, momentum, adam, adamw, row_wise_adagrad, adafactor, adam8, paged_adamw or paged_adamw8")                                   \
     X(GRADIENT_F32, gradient_f32, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "gradient-f32", "",                         \
       "as in the framework", NULL, "accumulate gradients in f32 with bf16-mixed and fp16-mixed")                                  \
     X(ACCOUNTING, accounting, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, TOPT, "accounting", "A",                             \

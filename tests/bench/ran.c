@@ -372,6 +372,8 @@ static void cost_by(const struct row *r, const struct topt_model *m,
     struct topt_request q = request_of(r, m, hw);
     if (tensors)
         q.settings.allocator_permille = 0;
+    if (!strcmp(r->memory_kind, "tensors"))
+        q.settings.workspace_bytes = 0;
     if (topt_planning_init(&micros, &q, &err))
         give_up(r, err.text);
     micros.tensor = TOPT_TENSOR_ANYWHERE;
@@ -392,7 +394,7 @@ struct ran ran_of(const struct row *r)
         give_up(r, err.text);
     struct topt_model *m = ran_model(r, r->batch / (r->gpus / gpus_of(r)));
     cost_by(r, m, hw, 0, &ret);
-    if (!strcmp(r->memory_kind, "allocated"))
+    if (!strcmp(r->memory_kind, "allocated") || !strcmp(r->memory_kind, "tensors"))
         cost_by(r, m, hw, 1, &tensors);
     else
         tensors = ret;

@@ -63,6 +63,8 @@ struct topt_framework {
     int64_t pool_numbers, bucket_numbers;
     int allocator_permille;
     int64_t host_ns; /* in which the host starts a kernel */
+    int workspaces;  /* handles of the device's BLAS, each with a workspace */
+    int engine;      /* Transformer Engine has one more */
 };
 
 /* The kernels of a year's releases; 0: today's. */

@@ -34,8 +34,8 @@ struct fold {
     const struct topt_degrees *priced_as;
     struct topt_memo_entry *entry;
     struct topt_problem *problem; /* owned; NULL where nothing was missing yet */
-    struct topt_evaluator *costs; /* owned; of strategies with so many micro-batches */
-    int64_t micro_batches;
+    struct topt_evaluator *costs; /* owned; of strategies with such settings */
+    struct topt_settings costed;
     struct topt_settings staged;           /* of these costs, where there are stages */
     const struct topt_strategy *evaluated; /* by them, last */
 };
@@ -78,14 +78,21 @@ static struct topt_search_options options_of(const struct topt_request *r,
                                         .max_entries = r->max_entries};
 }
 
-/* The evaluator of degrees with as many micro-batches, of which those before made use. */
+/* Do these cost what degrees before them did, of a strategy? */
+static int serves(const struct fold *f, const struct topt_settings *s)
+{
+    const struct topt_settings *x = &f->costed;
+    return f->costs && x->micro_batches == s->micro_batches && x->tables == s->tables &&
+           x->table_shards == s->table_shards && x->rest_f32 == s->rest_f32;
+}
+
 static struct topt_evaluator *open_costs(struct fold *f, const struct topt_costing *k)
 {
-    if (f->costs && f->micro_batches == k->settings->micro_batches)
+    if (serves(f, k->settings))
         return f->costs;
     topt_evaluator_destroy(f->costs);
     f->evaluated = NULL;
-    f->micro_batches = k->settings->micro_batches;
+    f->costed = *k->settings;
     return f->costs = topt_evaluator_create(k, 0, f->err);
 }
 
@@ -118,7 +125,7 @@ static int put_staged(struct fold *f, const struct topt_strategy *s, int64_t *me
     struct topt_strategy_cost cost;
     if (topt_grid_costing(f->s, f->degrees, &k, f->err))
         return -1;
-    int another = !f->costs || f->micro_batches != k.settings->micro_batches;
+    int another = !serves(f, k.settings);
     f->staged = *k.settings;
     k.settings = &f->staged;
     if (another && !open_costs(f, &k))
