@@ -5,7 +5,8 @@ A band is the prediction less the sum of its parts' shares below, and more by th
 those with the least mean interval score at 80 % (width, and 10 times what lies outside), by descent along each share; at
 another level where more or fewer numbers would be within than is wanted. A row weighs less where its group has many,
 and each share has a least one, which is assumed (LEAST). With BAND_C the two tables of that file are written anew;
-without, prints TAP: whether the bands as compiled hold what they should, on the groups that decide.
+without, prints TAP: whether the bands as compiled hold what they should, on the groups that decide, and how far off
+memory is on all.
 """
 
 import collections
@@ -135,6 +136,19 @@ def checks(rows):
         yield width <= most, f"{kind}: the median width is {width:.0%} (at most {most:.0%})"
 
 
+def errors(rows):
+    """How far off memory is on the mean, whoever decides constants, and that of Megatron-LM's tests at the median."""
+    memory = [r for r in rows if r["table"] == "memory"]
+    tests = [r for r in memory if r["source"].startswith("NVIDIA/Megatron-LM:tests/")]
+    for what, of in (("all runs", memory), ("Megatron-LM's tests", tests)):
+        off = [abs(r["predicted"] / r["measured"] - 1) for r in of]
+        mean = sum(off) / len(off)
+        yield mean <= 0.04, f"memory of {what}: {mean:.1%} off on the mean (at most 4 %)"
+    yield median(off) <= 0.02, f"... and {median(off):.1%} at the median (at most 2 %)"
+    share = inside(memory)
+    yield 0.75 <= share <= 0.90, f"memory: {share:.0%} of all {len(memory)} runs are within (75% to 90%)"
+
+
 def main(program, band_c=None):
     rows = rows_of(program)
     seen = {t: [r for r in rows if r["table"] == t and r["side"] == "seen"] for t in TABLES}
@@ -145,7 +159,7 @@ def main(program, band_c=None):
             print(t, {f"{n} {'below above'.split()[s]}": v for (n, s), v in tables[t].items()},
                   f"score {mean_score(seen[t], tables[t]):.3f}, of one constant band {constant(seen[t])[0]:.3f}")
         return 0
-    results = list(checks(rows))
+    results = list(checks(rows)) + list(errors(rows))
     for i, (good, words) in enumerate(results, 1):
         print(f"{'ok' if good else 'not ok'} {i} - {words}")
     print(f"1..{len(results)}")

@@ -138,7 +138,7 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
     json_object_set_new(p, "memory", topt_memory_numbers(f->k, c));
     json_object_set_new(p, "band",
                         topt_prediction_band(f->k->hw, f->k->settings, c, f->peak_bytes));
-    topt_put_verdict(p, f->memory_limit);
+    topt_put_verdict(p, f->k->hw, f->memory_limit);
     put_simulated(f, p);
     return p;
 }

@@ -84,12 +84,14 @@ json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_setting
                      "time", time_band(hw, c));
 }
 
-void topt_put_verdict(json_t *answer, int64_t limit)
+void topt_put_verdict(json_t *answer, const struct topt_hw *hw, int64_t limit)
 {
+    int64_t low, context;
+    topt_hw_runtime_bytes(hw, &low, &context);
     const json_t *memory = json_object_get(json_object_get(answer, "band"), "memory");
-    const char *words = topt_json_whole_at(answer, "memory_bytes") > limit
-                            ? "does not fit"
-                        : topt_json_whole_at(memory, "high_bytes") > limit ? "tight"
-                                                                           : "fits";
+    const char *words =
+        topt_json_whole_at(answer, "memory_bytes") > limit           ? "does not fit"
+        : topt_json_whole_at(memory, "high_bytes") - context > limit ? "tight"
+                                                                     : "fits";
     json_object_set_new(answer, "verdict", json_string(words));
 }
