@@ -476,8 +476,9 @@ enum { ROOM = 20, SLOWER = 3 };
 static int lacks_room(const struct topt_request *r, int64_t limit, enum topt_goal goal,
                       const struct topt_best *b)
 {
-    return topt_request_even(r) && !r->memory_limit && limit && b->found && !b->stopped &&
-           goal == TOPT_GOAL_FASTEST && b->solution.memory_bytes > limit - limit / ROOM;
+    return topt_request_even(r) && !r->memory_limit && limit == topt_request_limit(r) &&
+           goal == TOPT_GOAL_FASTEST && b->found && !b->stopped &&
+           b->solution.memory_bytes > limit - limit / ROOM;
 }
 
 int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
