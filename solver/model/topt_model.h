@@ -485,6 +485,7 @@ const char *topt_activation_name(enum topt_activation a);
     X(BETA, beta, SIGNED)                  /* the same; lrn: power; 0: 0.75 */             \
     X(BIAS, bias, REAL)                    /* lrn: what the sum is added to; 0: 1 */       \
     X(RATE, rate, REAL)                    /* dropout: fraction that becomes 0 */          \
+    X(MASKED, masked, BOOLEAN)             /* add: of what some was dropped, by a byte a number */ \
     X(TOP_K, top_k, WHOLE)                                                                 \
     X(CAPACITY, capacity, REAL)            /* slots of an expert over its fair share */    \
     X(GATED, gated, BOOLEAN)               /* experts: swiglu */                           \

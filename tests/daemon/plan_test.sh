@@ -41,7 +41,7 @@ ask POST "/v1/plan?mode=mini-parallelism&batch=8&seq=64&max_gpus=4&hw=$hw&name=$
     "${text[@]}" --data-binary "@$dir/config.json"
 check "the same plan as text" 200 "^TOPT_PLAN_ID=$id\$"
 [ "$(metric topt_cache_hits_total)" = 1 ]; ok $? "from the store"
-less=$(($(sed -n 's/TOPT_MEMORY_BYTES=//p' "$dir/body") * 4 / 10))
+less=$(($(sed -n 's/TOPT_MEMORY_BYTES=//p' "$dir/body") * 6 / 10))
 ask POST "/v1/plan?mode=mini-parallelism&batch=8&seq=64&max_gpus=4&hw=$hw&memory_bytes=$less" \
     "${text[@]}" --data-binary "@$dir/config.json"
 check "less memory, more GPUs" 200 '^TOPT_GPUS=[234]$'
