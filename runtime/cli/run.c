@@ -69,8 +69,12 @@ static const struct topt_option options[] = {
      "write a line of JSON per step: loss, learning rate, tokens/s, ..."},
     {"weights", TOPT_OPT_STRING, offsetof(struct topt_run_args, weights), "DIR",
      "start from the weights of a Hugging Face folder"},
+    {"adapter", TOPT_OPT_STRING, offsetof(struct topt_run_args, adapters), "DIR",
+     "start from the adapters of a folder of PEFT's, beside --weights"},
     {"save-weights", TOPT_OPT_STRING, offsetof(struct topt_run_args, save_weights), "DIR",
-     "write such a folder at the end"},
+     "write such a folder at the end; of a plan with adapters, PEFT's"},
+    {"merge", TOPT_OPT_FLAG, offsetof(struct topt_run_args, merge), NULL,
+     "add the adapters to the weights that --save-weights writes"},
     {"config", TOPT_OPT_STRING, offsetof(struct topt_run_args, config), "FILE",
      "config.json of the model, for --save-weights without --weights"},
     {"seed", TOPT_OPT_INT, offsetof(struct topt_run_args, seed), "S",
@@ -250,8 +254,14 @@ static int resume(struct topt_run *r, struct topt_error *err)
 static int load_weights(struct topt_run *r, struct topt_error *err)
 {
     topt_run_at(topt_guard_place(r->guard), 0, TOPT_DOING_LOAD, 0);
-    return r->args.weights && topt_weights_load(r->session, r->args.weights, err)
-               ? topt_wrap(err, "--weights")
+    const char *adapters = r->args.adapters;
+    if (!r->args.weights && r->program->model->train &&
+        !strncmp(r->program->model->train, "lora", 4))
+        topt_run_note(r, "the adapters stand beside random weights; --weights DIR reads "
+                         "the model's");
+    return r->args.weights &&
+                   topt_weights_load(r->session, r->args.weights, adapters, err)
+               ? topt_wrap(err, adapters ? "--weights, --adapter" : "--weights")
                : 0;
 }
 
@@ -375,6 +385,8 @@ static int check_dependent_options(const struct topt_run_args *a, struct topt_er
         {a->every != 0, a->checkpoint != NULL, "every", "--checkpoint DIR"},
         {a->keep != 0, a->checkpoint != NULL, "keep", "--checkpoint DIR"},
         {a->min_lr > 0, !strcmp(a->schedule, "cosine"), "min-lr", "--schedule cosine"},
+        {a->adapters != NULL, a->weights != NULL, "adapter", "--weights DIR"},
+        {a->merge, a->save_weights != NULL, "merge", "--save-weights DIR"},
         {a->config != NULL, a->save_weights != NULL, "config", "--save-weights DIR"}};
     for (size_t i = 0; i < sizeof dependent / sizeof *dependent; i++)
         if (dependent[i].given && !dependent[i].obeyed)

@@ -24,8 +24,9 @@ struct topt_run_args {
     int64_t bucket; /* bytes */
     int overlap;
     int64_t warmup, eval_every, eval_batches;
-    const char *schedule, *eval_data, *metrics, *weights, *save_weights, *config;
-    int quiet, json, times;
+    const char *schedule, *eval_data, *metrics, *weights, *adapters, *save_weights,
+        *config;
+    int quiet, json, times, merge;
 };
 
 struct topt_run {

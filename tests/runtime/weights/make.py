@@ -3,13 +3,16 @@
 
 Each becomes FOLDER/NAME: config.json, model.safetensors, tokens.bin (seq + 1 tokens of 16 bits, so that
 every sample is the same window), and expected.txt: the losses of four steps of SGD with rate 0.1, and
-the norm of the gradients in each.  Written by transformers 5.12.1 and torch 2.14.1 of Debian, in f32 on a CPU.
+the norm of the gradients in each.  Some have adapters in FOLDER/NAME/adapter, as PEFT's files have them
+(https://huggingface.co/docs/peft, "Checkpoint format"), and how these train.  Written by transformers 5.12.1 and torch 2.14.1 of Debian, in f32 on a CPU.
 """
 
+import json
 import os
 import struct
 import sys
 
+import safetensors.torch
 import torch
 from transformers import (AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, GemmaConfig, GemmaForCausalLM, GPT2Config, GPT2LMHeadModel, GPTJConfig, GPTJForCausalLM,
                           GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig,
@@ -82,6 +85,73 @@ MIXERS = {
 }
 
 
+# Models that have adapters, and beside which modules.
+ADAPTED = {"llama": ["q_proj", "v_proj", "gate_proj", "down_proj"], "gpt2": ["c_attn", "c_fc"],
+           "gptj": ["q_proj", "k_proj", "fc_in"]}
+RANK = 3
+
+
+class Adapted(torch.nn.Module):
+    """A frozen module and two maps that add to what it makes, times SCALE."""
+
+    scale = 1.0
+
+    def __init__(self, module):
+        super().__init__()
+        inputs, outputs = module.weight.shape if type(module).__name__ == "Conv1D" else reversed(module.weight.shape)
+        self.base = module
+        self.lora_A = torch.nn.Linear(inputs, RANK, bias=False)
+        self.lora_B = torch.nn.Linear(RANK, outputs, bias=False)
+
+    def forward(self, x):
+        return self.base(x) + Adapted.scale * self.lora_B(self.lora_A(x))
+
+
+def adapt(model, targets):
+    for parameter in model.parameters():
+        parameter.requires_grad = False
+    for name, module in list(model.named_modules()):
+        if name.split(".")[-1] in targets:
+            parent, _, last = name.rpartition(".")
+            setattr(model.get_submodule(parent), last, Adapted(module))
+
+
+def write_adapters(path, model, targets, batch, answers):
+    adapt(model, targets)
+    folder = os.path.join(path, "adapter")
+    os.makedirs(folder, exist_ok=True)
+    safetensors.torch.save_file({"base_model.model." + name: value.detach().clone()
+                                 for name, value in model.named_parameters() if "lora_" in name},
+                                os.path.join(folder, "adapter_model.safetensors"))
+    with open(os.path.join(folder, "adapter_config.json"), "w", encoding="utf-8") as out:
+        json.dump({"peft_type": "LORA", "r": RANK, "lora_alpha": RANK, "bias": "none", "target_modules": targets,
+                   "base_model_name_or_path": ".."}, out, indent=2)
+        out.write("\n")
+    with open(os.path.join(folder, "twice.txt"), "w", encoding="utf-8") as out:  # lora_alpha is 2 r
+        Adapted.scale = 2.0
+        out.write("%.9g\n" % loss_of(model, batch, answers).item())
+        Adapted.scale = 1.0
+    train(model, batch, answers, os.path.join(folder, "expected.txt"))
+
+
+def loss_of(model, batch, answers):
+    return torch.nn.functional.cross_entropy(model(batch).logits.reshape(-1, VOCAB), answers.reshape(-1))
+
+
+def train(model, batch, answers, path):
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.SGD(trained, lr=0.1)
+    model.train()
+    with open(path, "w", encoding="utf-8") as out:
+        for _ in range(4):
+            loss = loss_of(model, batch, answers)
+            optimizer.zero_grad()
+            loss.backward()
+            norm = torch.nn.utils.clip_grad_norm_(trained, 1e9)
+            optimizer.step()
+            out.write("%.9g %.9g\n" % (loss.item(), norm.item()))
+
+
 def write(folder, name, kind, config):
     torch.manual_seed(len(name))
     config.use_cache = False
@@ -98,17 +168,11 @@ def write(folder, name, kind, config):
         out.write(struct.pack("<%dH" % (SEQ + 1), *tokens.tolist()))
     batch = tokens[:-1].repeat(BATCH, 1)
     answers = tokens[1:].repeat(BATCH, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    model.train()
-    with open(os.path.join(path, "expected.txt"), "w", encoding="utf-8") as out:
-        for _ in range(4):
-            logits = model(batch).logits
-            loss = torch.nn.functional.cross_entropy(logits.reshape(-1, VOCAB), answers.reshape(-1))
-            optimizer.zero_grad()
-            loss.backward()
-            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1e9)
-            optimizer.step()
-            out.write("%.9g %.9g\n" % (loss.item(), norm.item()))
+    if name in ADAPTED:
+        adapted = kind(config)
+        adapted.load_state_dict(model.state_dict())
+        write_adapters(path, adapted, ADAPTED[name], batch, answers)
+    train(model, batch, answers, os.path.join(path, "expected.txt"))
 
 
 if __name__ == "__main__":
