@@ -355,8 +355,9 @@ static int build(struct topt_train *t, int failed, double lr, uint64_t seed,
 int topt_train_build(struct topt_train *t, const char *data, double lr, uint64_t seed,
                      struct topt_error *err)
 {
+    struct topt_feed_request q = {.data = data, .mask = -1, .seed = seed};
     int failed =
-        can_build(t, err) || topt_feed_open(data, t->plan->model, seed, &t->feed, err);
+        can_build(t, err) || topt_feed_for(&q, NULL, t->plan->model, &t->feed, err);
     return build(t, failed, lr, seed, err);
 }
 
@@ -436,13 +437,14 @@ int topt_train_evaluate(struct topt_train *t, const char *data, uint64_t seed, i
                         double *ret_loss, struct topt_error *err)
 {
     struct topt_feed feed = {0};
+    struct topt_feed_request q = {.data = data, .mask = -1, .seed = seed};
+    double right;
     int failed = !t->session ? topt_fail(err, TOPT_ERR_INVAL, "nothing is built yet")
-                 : t->given.samples
-                     ? topt_feed_open(data, t->plan->model, seed, &feed, err)
-                     : topt_feed_like(&t->feed, data, t->plan->model, seed, &feed, err);
+                             : topt_feed_for(&q, t->given.samples ? NULL : &t->feed,
+                                             t->plan->model, &feed, err);
     int rc = topt_comm_agree(t->comm, failed, err);
     if (!rc)
-        rc = topt_session_evaluate(t->session, &feed, n, ret_loss, err);
+        rc = topt_session_evaluate(t->session, &feed, n, ret_loss, &right, err);
     topt_feed_close(&feed);
     return rc;
 }

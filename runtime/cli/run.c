@@ -22,10 +22,16 @@ static const struct topt_option options[] = {
     TOPT_EXAMPLE("mpirun -n 2 topt run plan.json --data synthetic --steps 5",
                  "five steps of a plan for 2 devices of topt plan --framework topt"),
     {"data", TOPT_OPT_STRING, offsetof(struct topt_run_args, data), "PATH",
-     "to train on: text, tokens (*.bin), idx or csv, a file or a directory; or "
-     "'synthetic'"},
+     "to train on: text, tokens (*.bin), records (*.jsonl), idx or csv, a file or a "
+     "directory; or 'synthetic'"},
     {"tokenizer", TOPT_OPT_STRING, offsetof(struct topt_run_args, tokenizer), "FILE",
      "tokenizer.json, or a folder with one, for texts (a token a byte value)"},
+    {"objective", TOPT_OPT_STRING, offsetof(struct topt_run_args, objective),
+     "auto|next|masked|spans",
+     "what is learnt of texts: by the model (auto), the next token, hidden tokens, or "
+     "gaps"},
+    {"mask-token", TOPT_OPT_INT, offsetof(struct topt_run_args, mask_token), "N",
+     "the token that hides others (the tokenizer's)"},
     {"steps", TOPT_OPT_COUNT, offsetof(struct topt_run_args, steps), "N",
      "steps of training (10)"},
     {"dtype", TOPT_OPT_STRING, offsetof(struct topt_run_args, dtype), "f32|f64|bf16",
@@ -108,16 +114,31 @@ static const char usage[] =
 
 /* ---- before the first step --------------------------------------------------------- */
 
+static const char *const objectives[] = {[TOPT_LEARN_BY_MODEL] = "auto",
+                                         [TOPT_LEARN_NEXT] = "next",
+                                         [TOPT_LEARN_MASKED] = "masked",
+                                         [TOPT_LEARN_SPANS] = "spans"};
+enum { NOBJECTIVES = sizeof objectives / sizeof *objectives };
+
+static int objective_of(const struct topt_run_args *a)
+{
+    int o = 0;
+    while (o < NOBJECTIVES && strcmp(objectives[o], a->objective) != 0)
+        o++;
+    return o;
+}
+
 /* 'like' NULL: the data to train on. */
 static int open_feed(const struct topt_run *r, const struct topt_feed *like,
                      const char *data, struct topt_feed *ret, struct topt_error *err)
 {
-    uint64_t seed = (uint64_t)r->args.seed;
-    if (r->args.tokenizer && data)
-        return topt_feed_tokenised(data, r->args.tokenizer, r->plan->model, seed, ret,
-                                   err);
-    return like ? topt_feed_like(like, data, r->plan->model, seed, ret, err)
-                : topt_feed_open(data, r->plan->model, seed, ret, err);
+    struct topt_feed_request q = {.data = data,
+                                  .tokenizer = r->args.tokenizer,
+                                  .objective =
+                                      (enum topt_objective)objective_of(&r->args),
+                                  .mask = r->args.mask_token,
+                                  .seed = (uint64_t)r->args.seed};
+    return topt_feed_for(&q, like, r->plan->model, ret, err);
 }
 
 /* The optimizer is known with the plan: what it does not obey is refused. */
@@ -413,6 +434,8 @@ static int parse(int argc, char **argv, struct topt_run *r, struct topt_error *e
                                      .bucket = 256 << 10,
                                      .watchdog = 60,
                                      .schedule = "constant",
+                                     .objective = "auto",
+                                     .mask_token = -1,
                                      .device = "host",
                                      .comm = "auto"};
     int rc = topt_options_parse(options, argc, argv, &r->args, &r->plan_arg, 1, &n, err);
@@ -426,6 +449,10 @@ static int parse(int argc, char **argv, struct topt_run *r, struct topt_error *e
         return topt_fail(err, TOPT_ERR_USAGE,
                          "unknown --schedule '%.40s' (constant or cosine)",
                          r->args.schedule);
+    if (!rc && objective_of(&r->args) == NOBJECTIVES)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "unknown --objective '%.40s' (auto, next, masked or spans)",
+                         r->args.objective);
     if (!rc && r->args.save_weights && !r->args.weights && !r->args.config)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--save-weights: the names are those of which model? --config "

@@ -150,14 +150,27 @@ static int save_last(struct topt_run *r, struct topt_error *err)
 /* ---- the steps --------------------------------------------------------------------- */
 
 /* NAN where it is not the time for one. */
-static int evaluate(struct topt_run *r, double *ret, struct topt_error *err)
+static int evaluate(struct topt_run *r, double *ret, double *ret_right,
+                    struct topt_error *err)
 {
     int64_t at = r->first + r->steps;
-    *ret = NAN;
+    *ret = *ret_right = NAN;
     if (!r->args.eval_data || (at % r->args.eval_every && at < r->args.steps))
         return 0;
     return topt_session_evaluate(r->session, &r->eval_feed, r->args.eval_batches, ret,
-                                 err);
+                                 ret_right, err);
+}
+
+static void say_evaluation(struct topt_run *r, double eval, double right)
+{
+    long long at = (long long)(r->first + r->steps);
+    r->report.eval_loss = eval;
+    r->report.eval_right = right;
+    if (isfinite(right))
+        topt_run_note(r, "step %lld: evaluation %.4f, %.1f %% of the labels are met", at,
+                      eval, 100 * right);
+    else
+        topt_run_note(r, "step %lld: evaluation %.4f", at, eval);
 }
 
 static int one_step(struct topt_run *r, struct topt_error *err)
@@ -183,15 +196,12 @@ static int one_step(struct topt_run *r, struct topt_error *err)
     r->steps++;
     r->stopped = w.end;
     progress(r, r->first + r->steps == r->args.steps || r->stopped);
-    double eval;
-    if (evaluate(r, &eval, err))
+    double eval, right;
+    if (evaluate(r, &eval, &right, err))
         end_all(r, err);
-    if (isfinite(eval)) {
-        r->report.eval_loss = eval;
-        topt_run_note(r, "step %lld: evaluation %.4f", (long long)(r->first + r->steps),
-                      eval);
-    }
-    int failed = r->metrics && topt_metrics_step(r->metrics, r, eval, err);
+    if (isfinite(eval))
+        say_evaluation(r, eval, right);
+    int failed = r->metrics && topt_metrics_step(r->metrics, r, eval, right, err);
     if (r->args.metrics && topt_comm_agree(r->host, failed, err))
         return -1;
     before = topt_clock_ns();

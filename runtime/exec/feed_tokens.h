@@ -6,7 +6,10 @@
 
 /* Is it a file "*.bin", or a folder that has some? */
 int topt_feed_is_tokens(const char *path);
-int topt_feed_tokens(const char *path, const struct topt_model *m, uint64_t seed,
-                     struct topt_feed *ret, struct topt_error *err) TOPT_MUST_CHECK;
+/* 'tokenizer' NULL: 'path' has tokens; else a text, or records (*.jsonl) of texts.  'window': as
+ * of topt_feed_text_as(). */
+int topt_feed_tokens(const char *path, const char *tokenizer, int64_t window,
+                     const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif
