@@ -68,10 +68,10 @@ KERNEL xent_loss_each(CALL(cu_call) c)
 {
     EACH(i, elements(&c, XENT_Y))
     STAT(c.value[XENT_Y])
-    [i] = STAT(c.value[XENT_S])[i] > 0 ? (stat)(log((double)STAT(c.value[XENT_S])[i]) +
-                                                (double)STAT(c.value[XENT_M])[i] -
-                                                (double)STAT(c.value[XENT_T])[i])
-                                       : 0;
+    [i] = STAT(c.value[XENT_S])[i] == 0 ? 0
+                                        : (stat)(log((double)STAT(c.value[XENT_S])[i]) +
+                                                 (double)STAT(c.value[XENT_M])[i] -
+                                                 (double)STAT(c.value[XENT_T])[i]);
 }
 
 static int xent_loss(void *stream, const struct cu_call *c)

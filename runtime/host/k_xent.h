@@ -57,7 +57,7 @@ static void xent_loss(const struct topt_kernel_call *c)
     int64_t n = elements_of(c, XENT_Y);
     for (int64_t r = 0; r < n; r++)
         loss[r] =
-            sum[r] > 0 ? R(log((double)sum[r]) + (double)max[r] - (double)target[r]) : 0;
+            sum[r] == 0 ? 0 : R(log((double)sum[r]) + (double)max[r] - (double)target[r]);
 }
 
 static void xent_bwd(const struct topt_kernel_call *c)
