@@ -21,6 +21,7 @@ enum habit {
     LATE_ROWS = 2,  /* positions begin with row 2 */
     ONE_LESS = 4,   /* norms are stored less 1 */
     BY_HEAD = 8,    /* one projection has query, key and value of each head in turn */
+    LATE_TURNS = 16 /* what is turned of a head comes last */
 };
 
 /* Held against transformers by tests/runtime/weights: losses, and gradients by what a step
@@ -54,7 +55,14 @@ static const struct {
                 {"modernbert", 0},
                 {"qwen3_next", ONE_LESS},
                 {"qwen3_5_text", ONE_LESS},
-                {"qwen3_5_moe_text", ONE_LESS}};
+                {"qwen3_5_moe_text", ONE_LESS},
+                {"mixtral", 0},
+                {"qwen3_moe", 0},
+                {"deepseek_v2", NEIGHBOURS | LATE_TURNS},
+                {"bert", 0},
+                {"distilbert", 0},
+                {"t5", 0},
+                {"vit", 0}};
 enum { NFAMILIES = sizeof families / sizeof *families };
 
 /* ---- what there is ----------------------------------------------------------------- */
@@ -255,19 +263,21 @@ static const struct topt_attrs *heads_of(const struct topt_naming *n, int op,
     return at < 0 ? NULL : &n->model->op[at].attrs;
 }
 
-/* Where row 'row' of a matrix of heads lies there, of numbers that are turned. */
+/* Where row 'row' of a matrix of heads lies there, of numbers that are turned: by the attention
+ * that reads it ('a'), or by an operator of their own. */
 static int64_t turned_row(const struct topt_naming *n, const struct topt_attrs *a, int op,
                           int64_t row)
 {
-    const struct topt_attrs *rotary = a;
     char name[96];
     snprintf(name, sizeof name, "%.80s.rotary", n->model->op[op].name);
-    int at = topt_model_find(n->model, name);
-    rotary = at < 0 ? a : &n->model->op[at].attrs;
-    int64_t d = a->head_dim, o = row % d, half = rotary->rope_dim / 2;
-    if (!(n->habits & NEIGHBOURS) || o >= 2 * half)
-        return row;
-    return row - o + (o < half ? 2 * o : 2 * (o - half) + 1);
+    int own = topt_model_find(n->model, name);
+    a = own < 0 ? a : &n->model->op[own].attrs;
+    int64_t d = a->head_dim, turns = a->rope_dim / 2 * 2, o = row % d, at = o;
+    if (n->habits & NEIGHBOURS && o < turns)
+        at = o < turns / 2 ? 2 * o : 2 * (o - turns / 2) + 1;
+    if (n->habits & LATE_TURNS)
+        at += o < turns ? d - turns : -turns;
+    return row - o + at;
 }
 
 /* Queries, keys and values in one parameter here. */
@@ -320,6 +330,11 @@ static struct topt_name_source source_of_rows(const struct topt_naming *n, int o
         return (struct topt_name_source){whole, row + (k ? a->heads * d : 0) +
                                                     (k == 2 ? a->kv_heads * d : 0)};
     }
+    if (all != rows) /* of latent keys and values those, then the part that is turned */
+        return (struct topt_name_source){
+            whole,
+            rows_before(n, whole) +
+                (strstr(o->name, ".k_shared") ? turned_row(n, &o->attrs, op, row) : row)};
     if (n->habits & LATE_ROWS && !strcmp(o->spec->name, "position"))
         return (struct topt_name_source){whole, (row + 2) % rows};
     if (strstr(o->name, "gate_up")) /* all that gate, then all that are gated */

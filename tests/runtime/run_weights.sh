@@ -20,12 +20,15 @@ names() { # the tensors of a file and their shapes
         sed 's/"dtype":"F32",*//g; s/},/\n/g; s/[{}]//g' | sed 's/,$//' | sort
 }
 models=${*:-gpt2 llama mistral qwen2 qwen3 phi starcoder2 opt gemma gptj phi3 gpt_neox}
+# shellcheck disable=SC2086 # options and their values
 for model in $models; do
-    from=$fixtures/$model
+    from=$fixtures/$model data="--data $fixtures/$model/tokens.bin --objective next" seq="--seq 8"
+    [ ! -e "$from/records.jsonl" ] || data="--data $from/records.jsonl --tokenizer $from/tokenizer.json"
+    [ ! -e "$from/train-images-idx3-ubyte" ] || data="--data $from/train-images-idx3-ubyte" seq=
     for gpus in 1 4; do
-        "$topt" plan "$from/config.json" --framework topt --hw lab-cpu --batch 4 --seq 8 --gpus $gpus --optimizer sgd \
+        "$topt" plan "$from/config.json" --framework topt --hw lab-cpu --batch 4 $seq --gpus $gpus --optimizer sgd \
             --capacity 4 -o plan$gpus.json >out 2>err &&
-            "$mpiexec" -n $gpus "$topt" run plan$gpus.json --data "$from/tokens.bin" --objective next --weights "$from" --steps 4 --lr 0.1 \
+            "$mpiexec" -n $gpus "$topt" run plan$gpus.json $data --weights "$from" --steps 4 --lr 0.1 \
                 --clip 1e9 --metrics metrics --save-weights saved$gpus >out 2>err && pairs metrics >got &&
             near got "$from/expected.txt"
         check "$model on $gpus: the losses of four steps and the norms of their gradients are transformers'"
@@ -33,8 +36,8 @@ for model in $models; do
     names saved4/model.safetensors >got && names "$from/model.safetensors" >want && cmp -s got want &&
         cmp -s saved4/config.json "$from/config.json"
     check "... what is saved has the names and shapes of what was read"
-    "$topt" run plan1.json --data "$from/tokens.bin" --objective next --weights saved4 --steps 1 --clip 1e9 --metrics back >out 2>err &&
-        "$topt" run plan1.json --data "$from/tokens.bin" --objective next --weights "$from" --steps 5 --lr 0.1 --clip 1e9 --metrics on >out 2>err &&
+    "$topt" run plan1.json $data --weights saved4 --steps 1 --clip 1e9 --metrics back >out 2>err &&
+        "$topt" run plan1.json $data --weights "$from" --steps 5 --lr 0.1 --clip 1e9 --metrics on >out 2>err &&
         pairs back >got && tail -1 on >last && pairs last >want && near got want
     check "... and training goes on from it"
 done

@@ -444,8 +444,8 @@ static const struct hf_name_row distilbert[] = {
 
 #define VIT "vit.encoder.layer.#."
 static const struct hf_name_row vit[] = {
-    {"vit.embeddings.cls_token", "class", "token", WHOLE},
-    {"vit.embeddings.position_embeddings", "position", "p", WHOLE},
+    {"vit.embeddings.cls_token", "class", "token", BATCHED},
+    {"vit.embeddings.position_embeddings", "position", "p", BATCHED},
     {"vit.embeddings.patch_embeddings.projection.weight", "patches", "w", KERNEL},
     {"vit.embeddings.patch_embeddings.projection.bias", "patches.bias", "b", WHOLE},
     QKV(VIT "attention.attention.query", VIT "attention.attention.key",
