@@ -176,7 +176,7 @@ static int prepare_alone(struct topt_run *r, struct topt_error *err)
         open_feed(r, &r->feed, r->args.eval_data, &r->eval_feed, err))
         return topt_wrap(err, "--eval-data");
     if (!strcmp(r->feed.kind, "text") && r->plan->model->vocab > 256)
-        topt_run_note(r,
+        topt_run_warn(r,
                       "'%s' is read with a token for each byte value, the model's "
                       "vocabulary has %lld; --tokenizer FILE reads words",
                       r->args.data, (long long)r->plan->model->vocab);
@@ -225,7 +225,7 @@ static int start_session(struct topt_run *r, struct topt_error *err)
         o.schedule.lowest = r->args.min_lr > 0 ? r->args.min_lr : r->report.lr / 10;
     }
     if (r->args.overlap && r->comm->size > 1 && !r->comm->ops->engine)
-        topt_run_note(r,
+        topt_run_warn(r,
                       "--overlap: nothing runs beside what computes over '%s'; "
                       "gradients are summed where the program waits for them",
                       r->comm->ops->name);
@@ -235,7 +235,31 @@ static int start_session(struct topt_run *r, struct topt_error *err)
 
 static void tell_note(void *ctx, const char *text)
 {
-    topt_run_note(ctx, "%s", text);
+    topt_run_warn(ctx, "%s", text);
+}
+
+/* A cosine that ends at another step gives other learning rates from here on. */
+static void say_schedule(const struct topt_run *r, const struct topt_checkpoint_facts *f)
+{
+    double lowest = r->args.min_lr > 0 ? r->args.min_lr : r->report.lr / 10;
+    struct topt_lr_schedule now = {.warmup = r->args.warmup, .lowest = lowest};
+    struct topt_lr_schedule then = now;
+    now.last = strcmp(r->args.schedule, "cosine") ? 0 : r->args.steps;
+    then.last = f->schedule_last;
+    if (f->schedule_last < 0 || now.last == then.last || f->step >= r->args.steps)
+        return;
+    double lr = topt_lr_at(&now, r->report.lr, f->step);
+    if (!then.last || !now.last)
+        topt_run_warn(r,
+                      "--schedule %s; the checkpoint's was %s: the learning rate goes on "
+                      "at %.3g",
+                      r->args.schedule, now.last ? "constant" : "cosine", lr);
+    else
+        topt_run_warn(r,
+                      "the cosine of the learning rate now ends at step %lld, the "
+                      "checkpoint's at %lld: it goes on at %.3g, where it was to be %.3g",
+                      (long long)now.last, (long long)then.last, lr,
+                      topt_lr_at(&then, r->report.lr, f->step));
 }
 
 /* Into the session, where there is one. */
@@ -257,13 +281,14 @@ static int resume(struct topt_run *r, struct topt_error *err)
                       "the checkpoint is after step %lld, so nothing is left to do of "
                       "--steps %lld",
                       (long long)f.step, (long long)r->args.steps);
+    say_schedule(r, &f);
     if (f.data != r->feed.digest)
-        topt_run_note(r, "these data are not those of the checkpoint");
+        topt_run_warn(r, "these data are not those of the checkpoint");
     if (f.seed != (uint64_t)r->args.seed)
-        topt_run_note(r, "--seed %lld; the checkpoint's was %llu",
+        topt_run_warn(r, "--seed %lld; the checkpoint's was %llu",
                       (long long)r->args.seed, (unsigned long long)f.seed);
     if (f.batch != r->plan->model->batch || f.seq != r->plan->model->seq)
-        topt_run_note(r,
+        topt_run_warn(r,
                       "the checkpoint's batches were %lld x %lld, this plan's are %lld x "
                       "%lld",
                       (long long)f.batch, (long long)f.seq,
@@ -278,7 +303,7 @@ static int load_weights(struct topt_run *r, struct topt_error *err)
     const char *adapters = r->args.adapters;
     if (!r->args.weights && r->program->model->train &&
         !strncmp(r->program->model->train, "lora", 4))
-        topt_run_note(r, "the adapters stand beside random weights; --weights DIR reads "
+        topt_run_warn(r, "the adapters stand beside random weights; --weights DIR reads "
                          "the model's");
     return r->args.weights &&
                    topt_weights_load(r->session, r->args.weights, adapters, err)
@@ -323,7 +348,7 @@ static int start_guard(struct topt_run *r, struct topt_error *err)
     if (topt_guard_start(r->host, &o, &r->guard, err))
         return -1;
     if (r->guard && !topt_guard_connected(r->guard))
-        topt_run_note(r,
+        topt_run_warn(r,
                       "the ranks can't connect to rank 0 beside the communicator: which "
                       "ranks are missing will not be known");
     return 0;
@@ -353,7 +378,7 @@ static int perform(struct topt_run *r, struct topt_error *err)
     int rc = topt_comm_agree(r->comm, topt_run_steps(r, &training), &training);
     if (!rc && r->args.save_weights)
         rc = topt_run_save_weights(r, &training);
-    r->report.ended = rc ? training.text : NULL;
+    r->report.ended = rc ? training.text : r->stopped ? r->ended : NULL;
     if (topt_run_finish(r, err))
         return -1;
     if (rc)

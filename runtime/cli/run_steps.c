@@ -12,6 +12,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -97,7 +98,9 @@ static void count_save(struct topt_run *r, int64_t since)
 
 static int begin_save(struct topt_run *r, struct topt_error *err)
 {
+    int is_cosine = !strcmp(r->args.schedule, "cosine");
     struct topt_checkpoint_facts f = {.step = r->first + r->steps,
+                                      .schedule_last = is_cosine ? r->args.steps : 0,
                                       .batch = r->plan->model->batch,
                                       .seq = r->plan->model->seq,
                                       .seed = (uint64_t)r->args.seed,
@@ -223,11 +226,14 @@ int topt_run_steps(struct topt_run *r, struct topt_error *err)
         rc = save_last(r, err);
     count_save(r, before);
     topt_guard_look(r->guard, 0);
+    snprintf(r->ended, sizeof r->ended,
+             "told to end (SIGTERM or SIGUSR1) after step %lld",
+             (long long)(r->first + r->steps));
     if (!rc && r->stopped && r->saver)
         topt_run_note(r, "told to end: saved after step %lld in '%s'; --resume goes on",
                       (long long)r->saved, r->args.checkpoint);
     else if (!rc && r->stopped)
-        topt_run_note(r,
+        topt_run_warn(r,
                       "told to end after step %lld; nothing is saved without "
                       "--checkpoint",
                       (long long)(r->first + r->steps));
