@@ -163,6 +163,13 @@ int topt_session_evaluate(struct topt_session *s, const struct topt_feed *feed, 
                           double *ret_loss, double *ret_right,
                           struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Numbers of what the loss reads for a whole batch. */
+int64_t topt_session_outputs(const struct topt_session *s);
+/* They, row-major, after forward alone over batch 0 of 'feed': on rank 0; every rank calls
+ * it. */
+int topt_session_predict(struct topt_session *s, const struct topt_feed *feed,
+                         double *ret, struct topt_error *err) TOPT_MUST_CHECK;
+
 /* What the loss reads of one position of the first sample, after forward alone over batch 0 of
  * 'feed': a number for each of 'n' classes.  INVAL on more ranks than one. */
 int topt_session_logits(struct topt_session *s, const struct topt_feed *feed,

@@ -896,6 +896,53 @@ int topt_session_logits(struct topt_session *s, const struct topt_feed *feed,
     return rc ? -1 : 0;
 }
 
+static int64_t outputs_of_part(const struct topt_session *s)
+{
+    int at = topt_program_find_loss(s->p);
+    int64_t n = at < 0 ? 0 : 1;
+    const struct topt_shape *x =
+        at < 0 ? NULL : &s->p->buffer[s->p->instr[at].value[0]].shape;
+    for (int d = 0; x && d < x->ndim; d++)
+        n *= x->dim[d].count * x->dim[d].unit;
+    return n;
+}
+
+int64_t topt_session_outputs(const struct topt_session *s)
+{
+    return outputs_of_part(s) * s->p->settings.micro_batches;
+}
+
+/* One micro-batch. */
+static int predict_part(struct topt_session *s, double *ret, struct topt_error *err)
+{
+    const struct topt_program *p = s->p;
+    int at = topt_program_find_loss(p);
+    double *whole = NULL;
+    int64_t n;
+    int rc = run_part(s, p->micro_begin, at, FORWARD, err) ||
+             topt_session_gather(s, p->instr[at].value[0], &whole, &n, NULL, err) ||
+             run_part(s, at, p->micro_end, FORWARD, err);
+    if (!rc && whole)
+        memcpy(ret, whole, (size_t)n * sizeof *ret);
+    free(whole);
+    return rc ? -1 : 0;
+}
+
+int topt_session_predict(struct topt_session *s, const struct topt_feed *feed,
+                         double *ret, struct topt_error *err)
+{
+    int64_t step = s->step, n = outputs_of_part(s);
+    int rc = n ? 0 : topt_fail(err, TOPT_ERR_INVAL, "the model has no outputs");
+    s->feed = feed;
+    s->step = 0;
+    count_labels(s);
+    for (s->micro = 0; !rc && s->micro < s->p->settings.micro_batches; s->micro++)
+        rc = predict_part(s, ret + s->micro * n, err);
+    s->step = step;
+    s->feed = &s->options.feed;
+    return rc ? topt_wrap(err, "prediction") : 0;
+}
+
 const double *topt_session_heard(const struct topt_session *s)
 {
     return s->heard;
