@@ -79,6 +79,9 @@ struct topt_feed_request {
     const char *tokenizer; /* a tokenizer.json or the folder of one; NULL: see below */
     enum topt_objective objective;
     int64_t mask; /* the token that hides others; negative: the tokenizer's */
+    /* Samples of a text lie side by side, and each comes once before any comes again, in an order
+     * of its own each time; else anywhere, at random.  Records always do. */
+    int by_epoch;
     uint64_t seed;
 };
 /* Texts become tokens by the tokenizer (topt_tokenizer.h), each file with the token that ends a

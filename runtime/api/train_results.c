@@ -52,10 +52,9 @@ int topt_train_load(struct topt_train *t, const char *folder, struct topt_error 
 int topt_train_load_weights(struct topt_train *t, const char *folder,
                             const char *adapters, struct topt_error *err)
 {
-    return topt_train_is_built(t, err) ||
-                   topt_weights_load(t->session, folder, adapters, err)
-               ? -1
-               : 0;
+    struct topt_weights_source from = {.dir = folder, .adapters = adapters};
+    return topt_train_is_built(t, err) || topt_weights_load(t->session, &from, err) ? -1
+                                                                                    : 0;
 }
 
 int topt_train_save_weights(struct topt_train *t, const char *config, const char *folder,

@@ -8,11 +8,21 @@
 
 #include "topt_runtime.h"
 
-/* The session's parameters from 'dir': config.json, and all of *.safetensors.  'adapters',
- * unless it is NULL, is a folder of PEFT's with the adapters that the program has
- * (adapter_config.json, adapter_model.safetensors); without it they start anew.  Every rank,
- * each of which reads what it holds; where one fails all do. */
-int topt_weights_load(struct topt_session *s, const char *dir, const char *adapters,
+/* What is read. */
+struct topt_weights_source {
+    const char *dir;      /* all of its *.safetensors */
+    const char *config;   /* of the program's model; NULL: that in 'dir' */
+    const char *adapters; /* a folder of PEFT's with the adapters that the program has
+                           * (adapter_config.json, adapter_model.safetensors); NULL: they
+                           * start anew */
+    /* Told, where there are some, which parameters of a head for a task are not there and start
+     * anew; may be NULL. */
+    void (*note)(void *ctx, const char *names);
+    void *ctx;
+};
+/* The session's parameters.  Every rank, each of which reads what it holds; where one fails
+ * all do. */
+int topt_weights_load(struct topt_session *s, const struct topt_weights_source *from,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* What is written: of a program with adapters these alone, as PEFT's files have them, or

@@ -143,6 +143,37 @@ static int load_row(const struct topt_naming *n, const struct topt_name_source *
     return 0;
 }
 
+/* Is it of a head for a task of its own, which weights for another task don't have? */
+static int is_of_head(const char *op)
+{
+    static const char *const heads[] = {"pooler", "classifier", "score", "qa_outputs"};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        size_t len = strlen(heads[i]);
+        if (!strncmp(op, heads[i], len) && (!op[len] || op[len] == '.'))
+            return 1;
+    }
+    return 0;
+}
+
+static int is_there(const struct topt_naming *n, const struct topt_name_piece *p)
+{
+    const char *data;
+    enum topt_dtype type;
+    struct topt_error err;
+    return !find_data(n, p, &data, &type, &err) || err.code != TOPT_ERR_NOTFOUND;
+}
+
+/* A head that is not there keeps what it starts with. */
+static int starts_anew(const struct topt_naming *n, const struct topt_program *p,
+                       int buffer)
+{
+    int op = topt_naming_op(n, p, buffer), operand = p->buffer[buffer].operand;
+    if (op < 0 || !is_of_head(n->model->op[op].name))
+        return 0;
+    struct topt_name_source src = topt_naming_source(n, op, operand, 0);
+    return src.piece && !is_there(n, src.piece);
+}
+
 static int load_parameter(const struct topt_naming *n, struct topt_session *s, int buffer,
                           struct topt_error *err)
 {
@@ -172,32 +203,51 @@ static int load_parameter(const struct topt_naming *n, struct topt_session *s, i
     return 0;
 }
 
-static int load_all(struct topt_session *s, const char *dir, const char *adapters,
+/* All parameters but what starts anew, of which '*ret_anew' has the names. */
+static int load_parameters(const struct topt_naming *n, struct topt_session *s,
+                           const struct topt_stay *stay, int nstays, int adapters,
+                           struct topt_text *anew, struct topt_error *err)
+{
+    for (int t = 0; t < nstays; t++) {
+        int buffer = stay[t].buffer;
+        if (s->p->buffer[buffer].cls != TOPT_CLASS_PARAM ||
+            (!adapters && topt_adapters_has(n, topt_naming_op(n, s->p, buffer))))
+            continue;
+        if (starts_anew(n, s->p, buffer))
+            topt_text_add(anew, "%s%s", anew->len ? ", " : "", stay[t].name);
+        else if (load_parameter(n, s, buffer, err))
+            return -1;
+    }
+    return 0;
+}
+
+static int load_all(struct topt_session *s, const struct topt_weights_source *from,
                     struct topt_error *err)
 {
     struct topt_naming n;
     struct topt_stay *stay = NULL;
-    int nstays = 0;
-    int rc = topt_naming_open(&n, s->p, dir, &stay, &nstays, err);
+    struct topt_text anew = {0};
+    int nstays = 0, adapters = from->adapters != NULL;
+    int rc = topt_naming_open(&n, s->p, from->config ? from->config : from->dir, &stay,
+                              &nstays, err);
     if (!rc && adapters && !n.nadapters)
         rc = topt_fail(err, TOPT_ERR_INVAL,
                        "the plan has no adapters for '%.200s'; plan with --train lora",
-                       adapters);
-    rc = rc || open_files(&n, dir, adapters, err);
-    for (int t = 0; t < nstays && !rc; t++)
-        if (s->p->buffer[stay[t].buffer].cls == TOPT_CLASS_PARAM &&
-            (adapters ||
-             !topt_adapters_has(&n, topt_naming_op(&n, s->p, stay[t].buffer))))
-            rc = load_parameter(&n, s, stay[t].buffer, err);
+                       from->adapters);
+    rc = rc || open_files(&n, from->dir, from->adapters, err) ||
+         load_parameters(&n, s, stay, nstays, adapters, &anew, err);
+    if (!rc && anew.len && from->note)
+        from->note(from->ctx, anew.s);
+    topt_text_fini(&anew);
     free(stay);
     topt_naming_close(&n);
     return rc ? -1 : 0;
 }
 
-int topt_weights_load(struct topt_session *s, const char *dir, const char *adapters,
+int topt_weights_load(struct topt_session *s, const struct topt_weights_source *from,
                       struct topt_error *err)
 {
-    return topt_comm_agree(s->comm, load_all(s, dir, adapters, err), err);
+    return topt_comm_agree(s->comm, load_all(s, from, err), err);
 }
 
 /* ---- writing ----------------------------------------------------------------------- */

@@ -30,6 +30,8 @@ static const struct topt_option options[] = {
      "auto|next|masked|spans",
      "what is learnt of texts: by the model (auto), the next token, hidden tokens, or "
      "gaps"},
+    {"order", TOPT_OPT_STRING, offsetof(struct topt_run_args, order), "random|epochs",
+     "samples of a text anywhere, or side by side, each once before any again (random)"},
     {"mask-token", TOPT_OPT_INT, offsetof(struct topt_run_args, mask_token), "N",
      "the token that hides others (the tokenizer's)"},
     {"steps", TOPT_OPT_COUNT, offsetof(struct topt_run_args, steps), "N",
@@ -82,7 +84,7 @@ static const struct topt_option options[] = {
     {"merge", TOPT_OPT_FLAG, offsetof(struct topt_run_args, merge), NULL,
      "add the adapters to the weights that --save-weights writes"},
     {"config", TOPT_OPT_STRING, offsetof(struct topt_run_args, config), "FILE",
-     "config.json of the model, for --save-weights without --weights"},
+     "config.json of the model, where that in --weights is of another head"},
     {"seed", TOPT_OPT_INT, offsetof(struct topt_run_args, seed), "S",
      "of the weights and the samples (1)"},
     {"memory", TOPT_OPT_MEMORY, offsetof(struct topt_run_args, memory), "BYTES",
@@ -137,6 +139,7 @@ static int open_feed(const struct topt_run *r, const struct topt_feed *like,
                                   .objective =
                                       (enum topt_objective)objective_of(&r->args),
                                   .mask = r->args.mask_token,
+                                  .by_epoch = !strcmp(r->args.order, "epochs"),
                                   .seed = (uint64_t)r->args.seed};
     return topt_feed_for(&q, like, r->plan->model, ret, err);
 }
@@ -296,18 +299,26 @@ static int resume(struct topt_run *r, struct topt_error *err)
     return 0;
 }
 
+static void tell_anew(void *ctx, const char *names)
+{
+    topt_run_warn(ctx, "the weights have no %s, which start anew", names);
+}
+
 /* A checkpoint, where there is one, replaces them. */
 static int load_weights(struct topt_run *r, struct topt_error *err)
 {
     topt_run_at(topt_guard_place(r->guard), 0, TOPT_DOING_LOAD, 0);
-    const char *adapters = r->args.adapters;
+    struct topt_weights_source from = {.dir = r->args.weights,
+                                       .config = r->args.config,
+                                       .adapters = r->args.adapters,
+                                       .note = tell_anew,
+                                       .ctx = r};
     if (!r->args.weights && r->program->model->train &&
         !strncmp(r->program->model->train, "lora", 4))
         topt_run_warn(r, "the adapters stand beside random weights; --weights DIR reads "
                          "the model's");
-    return r->args.weights &&
-                   topt_weights_load(r->session, r->args.weights, adapters, err)
-               ? topt_wrap(err, adapters ? "--weights, --adapter" : "--weights")
+    return r->args.weights && topt_weights_load(r->session, &from, err)
+               ? topt_wrap(err, from.adapters ? "--weights, --adapter" : "--weights")
                : 0;
 }
 
@@ -433,7 +444,8 @@ static int check_dependent_options(const struct topt_run_args *a, struct topt_er
         {a->min_lr > 0, !strcmp(a->schedule, "cosine"), "min-lr", "--schedule cosine"},
         {a->adapters != NULL, a->weights != NULL, "adapter", "--weights DIR"},
         {a->merge, a->save_weights != NULL, "merge", "--save-weights DIR"},
-        {a->config != NULL, a->save_weights != NULL, "config", "--save-weights DIR"}};
+        {a->config != NULL, a->save_weights || a->weights, "config",
+         "--weights DIR or --save-weights DIR"}};
     for (size_t i = 0; i < sizeof dependent / sizeof *dependent; i++)
         if (dependent[i].given && !dependent[i].obeyed)
             return topt_fail(err, TOPT_ERR_USAGE, "--%s does nothing without %s",
@@ -460,6 +472,7 @@ static int parse(int argc, char **argv, struct topt_run *r, struct topt_error *e
                                      .watchdog = 60,
                                      .schedule = "constant",
                                      .objective = "auto",
+                                     .order = "random",
                                      .mask_token = -1,
                                      .device = "host",
                                      .comm = "auto"};
@@ -474,6 +487,9 @@ static int parse(int argc, char **argv, struct topt_run *r, struct topt_error *e
         return topt_fail(err, TOPT_ERR_USAGE,
                          "unknown --schedule '%.40s' (constant or cosine)",
                          r->args.schedule);
+    if (!rc && strcmp(r->args.order, "random") && strcmp(r->args.order, "epochs"))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "unknown --order '%.40s' (random or epochs)", r->args.order);
     if (!rc && objective_of(&r->args) == NOBJECTIVES)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "unknown --objective '%.40s' (auto, next, masked or spans)",

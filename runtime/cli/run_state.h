@@ -26,7 +26,7 @@ struct topt_run_args {
     int64_t warmup, eval_every, eval_batches;
     const char *schedule, *eval_data, *metrics, *weights, *adapters, *save_weights,
         *config;
-    const char *objective;
+    const char *objective, *order;
     int64_t mask_token;
     int quiet, json, times, merge;
 };

@@ -108,9 +108,9 @@ static const void *preprocessing_of(const struct topt_feed *like, const char *ki
     return like && !strcmp(like->kind, kind) ? like->preprocessing : NULL;
 }
 
-static int open_files(const struct topt_feed *like, const char *data, int64_t window,
-                      const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
-                      struct topt_error *err)
+static int open_files(const struct topt_feed *like, const char *data,
+                      const struct topt_windows *windows, const struct topt_model *m,
+                      uint64_t seed, struct topt_feed *ret, struct topt_error *err)
 {
     char path[4096];
     size_t len;
@@ -126,15 +126,15 @@ static int open_files(const struct topt_feed *like, const char *data, int64_t wi
     else if (topt_feed_needs_of(m).features)
         rc = topt_feed_csv(bytes, len, preprocessing_of(like, "csv"), m, seed, ret, err);
     else
-        rc = topt_feed_text_as(bytes, len, preprocessing_of(like, "text"), window, m,
+        rc = topt_feed_text_as(bytes, len, preprocessing_of(like, "text"), windows, m,
                                seed, ret, err);
     free(bytes);
     return rc ? topt_wrap(err, "%s", data) : 0;
 }
 
-static int open_feed(const struct topt_feed *like, const char *data, int64_t window,
-                     const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
-                     struct topt_error *err)
+static int open_feed(const struct topt_feed *like, const char *data,
+                     const struct topt_windows *windows, const struct topt_model *m,
+                     uint64_t seed, struct topt_feed *ret, struct topt_error *err)
 {
     if (!data && topt_feed_needs_of(m).tokens)
         return topt_fail(err, TOPT_ERR_USAGE,
@@ -142,14 +142,15 @@ static int open_feed(const struct topt_feed *like, const char *data, int64_t win
     if (!data || !strcmp(data, "synthetic"))
         return topt_feed_synthetic(m, seed, ret, err);
     if (topt_feed_is_tokens(data))
-        return topt_feed_tokens(data, NULL, window, m, seed, ret, err);
-    return open_files(like, data, window, m, seed, ret, err);
+        return topt_feed_tokens(data, NULL, windows, m, seed, ret, err);
+    return open_files(like, data, windows, m, seed, ret, err);
 }
 
 int topt_feed_open(const char *data, const struct topt_model *m, uint64_t seed,
                    struct topt_feed *ret, struct topt_error *err)
 {
-    return open_feed(NULL, data, m->seq + 1, m, seed, ret, err);
+    struct topt_windows windows = {m->seq + 1, 1, 0};
+    return open_feed(NULL, data, &windows, m, seed, ret, err);
 }
 
 /* Is it of the same kind as 'first' (NULL: any)?  Closed where it is not. */
@@ -169,7 +170,8 @@ int topt_feed_like(const struct topt_feed *first, const char *data,
                    struct topt_error *err)
 {
     struct topt_feed feed = {0};
-    if (open_feed(first, data, m->seq + 1, m, seed, &feed, err) ||
+    struct topt_windows windows = {m->seq + 1, 1, 0};
+    if (open_feed(first, data, &windows, m, seed, &feed, err) ||
         check_kind(first, data, &feed, err))
         return -1;
     *ret = feed;
@@ -230,11 +232,11 @@ static int open_texts(const struct topt_feed_request *q, const struct topt_token
     /* of T5's vocabularies, for tokens that came without a tokenizer */
     struct topt_specials s = {.mask = -1, .pad = 0, .end = 1, .first = -1, .span = -1};
     struct topt_feed feed = {0};
-    int64_t window = topt_feed_window(o, m->seq);
+    struct topt_windows windows = topt_feed_windows(o, m->seq, q->by_epoch);
     int are_tokens = topt_feed_is_tokens(q->data);
-    if (q->tokenizer ? topt_feed_tokens(q->data, are_tokens ? NULL : q->tokenizer, window,
-                                        m, q->seed, &feed, err)
-                     : open_feed(like, q->data, window, m, q->seed, &feed, err))
+    if (q->tokenizer ? topt_feed_tokens(q->data, are_tokens ? NULL : q->tokenizer,
+                                        &windows, m, q->seed, &feed, err)
+                     : open_feed(like, q->data, &windows, m, q->seed, &feed, err))
         return -1;
     if (t)
         s = topt_specials_of(t);

@@ -41,7 +41,7 @@ static int64_t runs_of(int64_t window)
 }
 
 /* What is left of a window, with gaps and an end, fills the encoder as far as it can. */
-int64_t topt_feed_window(enum topt_objective o, int64_t seq)
+static int64_t window_of(enum topt_objective o, int64_t seq)
 {
     int64_t n = seq;
     if (o != TOPT_LEARN_SPANS)
@@ -51,6 +51,16 @@ int64_t topt_feed_window(enum topt_objective o, int64_t seq)
     while (n > 1 && n - hidden_of(n) + runs_of(n) + 1 > seq)
         n--;
     return n;
+}
+
+struct topt_windows topt_feed_windows(enum topt_objective o, int64_t seq, int by_epoch)
+{
+    int64_t length = window_of(o, seq);
+    return (struct topt_windows){length,
+                                 !by_epoch              ? 1
+                                 : o == TOPT_LEARN_NEXT ? seq
+                                                        : length,
+                                 by_epoch};
 }
 
 static int by_draw(const void *a, const void *b)
@@ -238,7 +248,7 @@ int topt_feed_hidden(struct topt_feed *inner, enum topt_objective o,
 {
     struct topt_feed_needs n = topt_feed_needs_of(m);
     struct hidden *f = calloc(1, sizeof *f);
-    int64_t window = topt_feed_window(o, m->seq);
+    int64_t window = window_of(o, m->seq);
     if (!f) {
         topt_feed_close(inner);
         return topt_nomem(err, NULL);

@@ -3,7 +3,7 @@
 #define TOPT_FEED_TEXTS_H
 
 #include "feed_model.h"
-#include "random.h"
+#include "feed_order.h"
 #include "topt_tokenizer.h"
 
 /* What a model is for, by how it reads its tokens and what its loss answers.  BY_MODEL: none of
@@ -17,8 +17,8 @@ struct topt_specials {
 };
 struct topt_specials topt_specials_of(const struct topt_tokenizer *t);
 
-/* Tokens in a row of which a sample is made. */
-int64_t topt_feed_window(enum topt_objective o, int64_t seq);
+/* Samples of a text: from each token on, or side by side, each once an epoch. */
+struct topt_windows topt_feed_windows(enum topt_objective o, int64_t seq, int by_epoch);
 /* A feed of tokens ('inner', which it takes over, also where it fails) with some hidden: of each sample
  * 15 in 100, of which 80 in 100 become 's->mask', 10 another token, and 10 stay (Devlin et
  * al., BERT, 2019); or runs of 3 on average are cut out for gaps, and the decoder says what was
@@ -40,25 +40,5 @@ int topt_feed_records_are_texts(const char *path);
 /* The texts of records, each with the token that ends one. */
 int topt_feed_records_texts(const char *path, const struct topt_tokenizer *t,
                             struct topt_ids *ids, struct topt_error *err) TOPT_MUST_CHECK;
-
-/* Which of 'n' things is at place 'i' of an order that 'stream' gives: a permutation, by a
- * Feistel network of four rounds that is gone through until its number is one of them. */
-static inline uint64_t topt_shuffled(uint64_t stream, uint64_t n, uint64_t i)
-{
-    int half = 1;
-    while (half < 32 && (uint64_t)1 << 2 * half < n)
-        half++;
-    uint64_t mask = ((uint64_t)1 << half) - 1;
-    do {
-        uint64_t left = i >> half, right = i & mask;
-        for (uint64_t round = 0; round < 4; round++) {
-            uint64_t next = left ^ (topt_random(stream + round, right) & mask);
-            left = right;
-            right = next;
-        }
-        i = left << half | right;
-    } while (i >= n);
-    return i;
-}
 
 #endif

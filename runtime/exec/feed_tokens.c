@@ -33,7 +33,8 @@ struct tokens {
     struct shard *shard;
     int n;
     struct topt_ids made; /* here, not mapped */
-    int64_t window, seq, batch, vocab;
+    int64_t seq, batch, vocab;
+    struct topt_windows windows;
     uint64_t seed, digest;
 };
 
@@ -99,11 +100,6 @@ static int read_header(struct shard *s, struct topt_error *err)
                : 0;
 }
 
-static int64_t windows_in(const struct tokens *f, int64_t tokens)
-{
-    return tokens < f->window ? 0 : tokens - f->window + 1;
-}
-
 static int open_shard(struct tokens *f, const char *path, struct topt_error *err)
 {
     struct shard *s = &f->shard[f->n];
@@ -126,7 +122,7 @@ static int open_shard(struct tokens *f, const char *path, struct topt_error *err
     if (read_header(s, err))
         return topt_wrap(err, "%s", path);
     int64_t before = f->n > 1 ? s[-1].places : 0;
-    s->places = before + windows_in(f, s->tokens);
+    s->places = before + topt_windows_in(&f->windows, s->tokens);
     size_t ends =
         s->bytes < 4096 ? s->bytes : 4096; /* files are too long to be read whole */
     f->digest = topt_mix(f->digest ^ topt_feed_digest(s->map, ends)) ^
@@ -177,7 +173,7 @@ static int open_shards(struct tokens *f, const char *path, struct topt_error *er
 static const struct shard *find(const struct tokens *f, uint64_t sample, int64_t *ret_at)
 {
     int64_t place =
-        (int64_t)(topt_random(f->seed, sample) % (uint64_t)f->shard[f->n - 1].places);
+        topt_window_of(&f->windows, f->seed, sample, f->shard[f->n - 1].places);
     int low = 0, high = f->n - 1;
     while (low < high) {
         int mid = (low + high) / 2;
@@ -186,7 +182,7 @@ static const struct shard *find(const struct tokens *f, uint64_t sample, int64_t
         else
             low = mid + 1;
     }
-    *ret_at = place - (low ? f->shard[low - 1].places : 0);
+    *ret_at = (place - (low ? f->shard[low - 1].places : 0)) * f->windows.stride;
     return &f->shard[low];
 }
 
@@ -251,20 +247,20 @@ static int tokenise(struct tokens *f, const char *path, const char *tokenizer,
                                  .bytes = (size_t)f->made.n * sizeof *f->made.id,
                                  .wide = 1,
                                  .tokens = f->made.n,
-                                 .places = windows_in(f, f->made.n)};
+                                 .places = topt_windows_in(&f->windows, f->made.n)};
     f->digest = topt_feed_digest(f->shard->map, f->shard->bytes);
     f->n = 1;
     return 0;
 }
 
-int topt_feed_tokens(const char *path, const char *tokenizer, int64_t window,
-                     const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
-                     struct topt_error *err)
+int topt_feed_tokens(const char *path, const char *tokenizer,
+                     const struct topt_windows *windows, const struct topt_model *m,
+                     uint64_t seed, struct topt_feed *ret, struct topt_error *err)
 {
     struct tokens *f = calloc(1, sizeof *f);
     if (!f)
         return topt_nomem(err, NULL);
-    f->window = window;
+    f->windows = *windows;
     f->seq = m->seq;
     f->batch = m->batch;
     f->seed = topt_mix(seed ^ 0x746f6b656e73u);
@@ -273,7 +269,8 @@ int topt_feed_tokens(const char *path, const char *tokenizer, int64_t window,
     if (!rc && f->shard[f->n - 1].places < 1)
         rc = topt_fail(err, TOPT_ERR_INVAL,
                        "'%s' has no %lld tokens in a row, which a sample needs%s", path,
-                       (long long)window, window == f->seq + 1 ? " (sequence + 1)" : "");
+                       (long long)windows->length,
+                       windows->length == f->seq + 1 ? " (sequence + 1)" : "");
     if (rc) {
         close_tokens(f);
         return -1;

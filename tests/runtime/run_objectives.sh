@@ -57,6 +57,18 @@ trains gpt texts.jsonl --tokenizer "$tokenizer"
 check "... and the texts of records"
 
 # of a text that is one character a batch has one label that can be right: what is hidden is not read
+# what was learnt of hidden tokens helps to learn labels, which a head of its own gives
+"$topt" plan masked.json --framework topt --hw lab-cpu --batch 8 --seq 16 --gpus 2 -o plan2.json >out 2>err &&
+    "$mpiexec" -n 2 "$topt" run plan2.json --data texts.jsonl --tokenizer "$tokenizer" --mask-token 511 --steps 10 --save-weights body --config masked.json >out 2>err &&
+    "$topt" plan classes.json --framework topt --hw lab-cpu --batch 8 --seq 16 --gpus 2 -o plan2.json >out 2>err &&
+    "$mpiexec" -n 2 "$topt" run plan2.json --data classes.jsonl --tokenizer "$tokenizer" --weights body --config classes.json --lr 0.005 --steps 30 \
+        --eval-data classes.jsonl --metrics metrics --quiet --save-weights classifier >out 2>err &&
+    grep -q '^warning: the weights have no pooler.w, pooler.bias.b, classifier.w, classifier.bias.b, which start anew' err &&
+    grep -q '"eval_accuracy": 1[,}]' metrics &&
+    "$mpiexec" -n 2 "$topt" run plan2.json --data classes.jsonl --tokenizer "$tokenizer" --weights classifier --steps 1 --lr 1e-9 \
+        --eval-data classes.jsonl --eval-every 1 --metrics again --quiet >out 2>err && [ ! -s err ] && grep -q '"eval_accuracy": 1[,}]' again
+check "a classifier starts from an encoder's weights, and comes back whole"
+
 i=0
 while [ $i -lt 64 ]; do
     printf 'ab'
@@ -73,6 +85,15 @@ check "what is hidden is a function of the seed"
     "$mpiexec" -n 2 "$topt" run plan2.json --data texts.jsonl --tokenizer "$tokenizer" --steps 6 --lr 0.05 --checkpoint saved --resume --metrics rest >out 2>err &&
     losses whole | tail -3 >want && losses rest >got && paste got want | awk '{ d = $1 - $2; if (d * d > 1e-8) bad = 1 } END { exit bad || NR != 3 }'
 check "after a checkpoint training goes on with the same samples on other ranks"
+
+# a text whose samples are unlike, one an epoch a batch: each epoch has the same samples, so that a step of rate 0 sees the same mean
+awk 'BEGIN { for (i = 0; i < 8; i++) { for (k = 0; k < 16; k++) printf "%c", 97 + (i * k * k + i) % 23 } print "" }' >eight.txt
+"$topt" plan gpt.json --framework topt --hw lab-cpu --batch 8 --seq 16 --gpus 1 --optimizer sgd -o plan1.json >out 2>err &&
+    "$topt" run plan1.json --data eight.txt --order epochs --steps 4 --lr 1e-12 --metrics epochs >out 2>err &&
+    "$topt" run plan1.json --data eight.txt --steps 4 --lr 1e-12 --metrics random >out 2>err &&
+    losses epochs | awk 'NR == 1 { first = $1 } { d = $1 - first; if (d * d > 1e-10) bad = 1 } END { exit bad || NR != 4 }' &&
+    ! losses random | awk 'NR == 1 { first = $1 } { d = $1 - first; if (d * d > 1e-10) bad = 1 } END { exit bad }'
+check "by epochs each sample comes once before any comes again"
 
 run() { "$topt" plan "$1.json" --framework topt --hw lab-cpu --batch 8 --seq 16 --gpus 1 -o refused.json >plan.out 2>&1 && shift && "$topt" run refused.json "$@"; }
 refused 1 'has no labels, which .loss. takes: give records' run classes --data "$text"
