@@ -135,7 +135,8 @@ killed KILL 3
 [ $? -ne 0 ]
 check "... twice"
 killed TERM 2
-[ $? -eq 75 ] && grep -q '^note: told to end: saved after step' err
+[ $? -eq 75 ] && grep -q '^note: told to end: saved after step' err &&
+    grep -q '"ended": "told to end (SIGTERM or SIGUSR1) after step [0-9]*"' killed
     grep -q '"ended": "told to end (SIGTERM or SIGUSR1) after step' killed
 check "told to end: it saves, and says so by its exit status"
 last=$(newest)
