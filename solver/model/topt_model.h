@@ -459,6 +459,7 @@ const char *topt_activation_name(enum topt_activation a);
     X(EPS, eps, REAL)                                                                      \
     X(INIT_STD, init_std, REAL)            /* 0: the kind's default */                     \
     X(ZERO, zero, BOOLEAN)                 /* linear: weights start as zeros */            \
+    X(UNIFORM, uniform, BOOLEAN)           /* linear: weights start within 1 / sqrt(inputs) of 0 */ \
     X(FROZEN, frozen, BOOLEAN)             /* parameters are read, not trained */          \
     X(BITS, bits, WHOLE)                   /* frozen: of a stored number, 4 or 8; 0: of dtype */ \
     X(CHANNELS, channels, WHOLE)           /* image */                                     \
