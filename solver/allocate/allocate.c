@@ -245,8 +245,9 @@ int topt_allocate(const struct topt_alloc_problem *p,
     if (check(p, err))
         return -1;
     r.scratch = calloc(2 * most_nodes_of_all(p), sizeof *r.scratch);
-    int rc = !r.scratch || layout_init(p, &r.asked) || layout_init(p, &best) ||
-             layout_init(p, &spare) || run(&r, solver, &best, &spare, &ret->has_milp);
+    int rc = !r.scratch || layout_sets(p, &r) || layout_init(p, &r.asked) ||
+             layout_init(p, &best) || layout_init(p, &spare) ||
+             run(&r, solver, &best, &spare, &ret->has_milp);
     if (!rc) {
         ret->ends_s = layout_sum(&r, &best);
         ret->as_asked_s = layout_sum(&r, &r.asked);
@@ -260,6 +261,7 @@ int topt_allocate(const struct topt_alloc_problem *p,
     layout_fini(&spare);
     layout_fini(&r.asked);
     free(r.scratch);
+    free(r.set_gpus);
     return rc ? topt_nomem(err, "the queue") : 0;
 }
 

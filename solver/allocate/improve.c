@@ -30,7 +30,6 @@ struct window {
     size_t job[MOST_JOBS], njobs;
     int64_t time[MOST_TIMES];
     size_t ntimes;
-    int nsets;
     int64_t *free; /* [time][set][resource] */
     struct column *column;
     struct topt_milp milp;
@@ -51,8 +50,6 @@ static void choose_jobs(struct window *w)
     for (size_t i = 0; i < p->njobs && w->njobs < MOST_JOBS; i++)
         if (w->from->spot[i].start_s >= 0)
             w->job[w->njobs++] = i;
-    for (size_t i = 0; i < p->nnodes; i++)
-        w->nsets = p->node[i].set >= w->nsets ? p->node[i].set + 1 : w->nsets;
 }
 
 /* ---- when a plan can change -------------------------------------------------------- */
@@ -96,7 +93,7 @@ static void take(struct window *w, int set, const struct topt_alloc_size *s,
                  int64_t from_s, int64_t to_s, int64_t sign)
 {
     for (size_t t = 0; t < w->ntimes; t++) {
-        int64_t *at = w->free + (t * (size_t)w->nsets + (size_t)set) * RESOURCES;
+        int64_t *at = w->free + (t * (size_t)w->r->nsets + (size_t)set) * RESOURCES;
         if (w->time[t] < from_s || w->time[t] >= to_s)
             continue;
         at[0] += sign * s->gpus;
@@ -108,7 +105,7 @@ static void take(struct window *w, int set, const struct topt_alloc_size *s,
 static int measure(struct window *w)
 {
     const struct topt_alloc_problem *p = w->r->p;
-    w->free = calloc(w->ntimes * (size_t)w->nsets * RESOURCES + 1, sizeof *w->free);
+    w->free = calloc(w->ntimes * (size_t)w->r->nsets * RESOURCES + 1, sizeof *w->free);
     if (!w->free)
         return -1;
     for (size_t i = 0; i < p->nnodes; i++)
@@ -156,7 +153,7 @@ static int add_column(struct window *w, size_t place, const struct column *c)
         if (w->time[t] < c->start_s || w->time[t] >= c->start_s + s->run_s)
             continue;
         for (size_t k = 0; !rc && k < RESOURCES; k++) {
-            size_t row = (t * (size_t)w->nsets + (size_t)c->set) * RESOURCES + k;
+            size_t row = (t * (size_t)w->r->nsets + (size_t)c->set) * RESOURCES + k;
             if (need[k] > w->free[row]) {
                 m->nentries = before;
                 return 0;
@@ -180,7 +177,7 @@ static int add_columns(struct window *w, size_t place)
     const struct topt_alloc_job *j = &w->r->p->job[i];
     int64_t limit = layout_limit(w->r, i);
     for (int k = 0; k < j->nshapes; k++)
-        for (int set = 0; layout_may(w->r, i, k) && set < w->nsets; set++)
+        for (int set = 0; layout_may(w->r, i, k) && set < w->r->nsets; set++)
             for (size_t t = 0; j->shape[k].serves[set] && t < w->ntimes; t++) {
                 const struct column c = {i, k, set, w->time[t]};
                 if (w->time[t] < j->from_s || w->time[t] > limit - j->shape[k].run_s)
@@ -196,7 +193,7 @@ static int add_columns(struct window *w, size_t place)
 static int build(struct window *w)
 {
     struct topt_milp *m = &w->milp;
-    m->nrows = w->njobs + w->ntimes * (size_t)w->nsets * RESOURCES;
+    m->nrows = w->njobs + w->ntimes * (size_t)w->r->nsets * RESOURCES;
     m->cost = calloc(MOST_COLUMNS, sizeof *m->cost);
     m->begin = calloc(MOST_COLUMNS + 1, sizeof *m->begin);
     w->column = calloc(MOST_COLUMNS, sizeof *w->column);

@@ -65,15 +65,36 @@ int layout_is_rigid(const struct topt_alloc_job *j)
     return j->nshapes == 1;
 }
 
+int layout_sets(const struct topt_alloc_problem *p, struct round *ret)
+{
+    for (size_t i = 0; i < p->nnodes; i++)
+        ret->nsets = p->node[i].set >= ret->nsets ? p->node[i].set + 1 : ret->nsets;
+    ret->set_gpus = calloc((size_t)ret->nsets + 1, sizeof *ret->set_gpus);
+    for (size_t i = 0; ret->set_gpus && i < p->nnodes; i++)
+        ret->set_gpus[p->node[i].set] += p->node[i].has.gpus;
+    return ret->set_gpus ? 0 : -1;
+}
+
+/* Is it on one node, at most its share of the GPUs that serve it, or what it asked for? */
+static int is_share(const struct round *r, const struct topt_alloc_job *j,
+                    const struct topt_alloc_shape *s)
+{
+    int64_t gpus = 0, takes = topt_allocate_gpus(s);
+    for (int k = 0; k < r->nsets; k++)
+        gpus += s->serves[k] ? r->set_gpus[k] : 0;
+    return s->nodes == 1 || takes <= topt_allocate_gpus(&j->shape[j->asked]) ||
+           1000 * takes <= r->p->share_permille * gpus;
+}
+
 int layout_may(const struct round *r, size_t i, int shape)
 {
     const struct topt_alloc_job *j = &r->p->job[i];
+    const struct topt_alloc_shape *s = &j->shape[shape];
     int64_t least = INT64_MAX;
     for (int k = 0; k < j->nshapes; k++)
         least = topt_min(least, topt_allocate_cost(&j->shape[k]));
-    return shape == j->asked ||
-           topt_allocate_cost(&j->shape[shape]) <=
-               least / 1000 * r->permille + least % 1000 * r->permille / 1000;
+    int64_t most = least / 1000 * r->permille + least % 1000 * r->permille / 1000;
+    return shape == j->asked || (topt_allocate_cost(s) <= most && is_share(r, j, s));
 }
 
 int64_t layout_limit(const struct round *r, size_t i)

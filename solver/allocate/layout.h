@@ -17,14 +17,18 @@ struct round {
     struct layout asked; /* as everybody asked */
     size_t *scratch;     /* nodes of a shape */
     int64_t permille;    /* the bound on GPU-hours */
+    int64_t *set_gpus;   /* of the nodes of each set */
+    int nsets;
 };
 
+/* The sets of nodes: -1 without memory; the caller frees set_gpus. */
+int layout_sets(const struct topt_alloc_problem *p, struct round *ret);
 int layout_init(const struct topt_alloc_problem *p, struct layout *ret);
 void layout_fini(struct layout *l);
 void layout_copy(const struct round *r, const struct layout *from, struct layout *to);
 
 int layout_is_rigid(const struct topt_alloc_job *j);
-/* May it have this shape, under the bound on GPU-hours? */
+/* May it have this shape, under the bounds on GPU-hours and on shares? */
 int layout_may(const struct round *r, size_t i, int shape);
 /* Its last end: as it asked; any where it never starts so. */
 int64_t layout_limit(const struct round *r, size_t i);

@@ -124,6 +124,20 @@ static int take_places(const char *at, size_t ncols, unsigned char *ret)
     return at ? 0 : -1;
 }
 
+int topt_milp_program(char *ret, size_t size, struct topt_error *err)
+{
+    static const char name[] = "topt-queue";
+    ssize_t n = readlink("/proc/self/exe", ret, size - 1);
+    ret[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(ret, '/');
+    if (slash && (size_t)(slash - ret) + sizeof name + 1 < size)
+        memcpy(slash + 1, name, sizeof name);
+    if (slash && !access(ret, X_OK))
+        return 0;
+    return topt_fail(err, TOPT_ERR_NOTFOUND,
+                     "topt-queue, which solves MILPs, is not installed");
+}
+
 int topt_milp_ask(void *context, const struct topt_milp *p, unsigned char *ret,
                   struct topt_error *err)
 {

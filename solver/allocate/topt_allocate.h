@@ -70,6 +70,9 @@ struct topt_alloc_problem {
      * it asked for more: 'most' in an empty queue, and 'least' from where waiting jobs ask
      * for as many GPUs as there are; linear between. */
     int64_t most_permille, least_permille;
+    /* A job gets more GPUs than it asked for only on one node, or up to so many thousandths
+     * of those of the nodes that serve it: what comes next finds some free. */
+    int64_t share_permille;
 };
 
 /* Where a job is. */

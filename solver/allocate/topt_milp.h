@@ -34,6 +34,9 @@ int topt_milp_write(const struct topt_milp *p, const char *path,
 int topt_milp_read(const char *path, struct topt_milp *ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The path of topt-queue, which lies beside the program that runs.  NOTFOUND where it doesn't. */
+int topt_milp_program(char *ret, size_t size, struct topt_error *err) TOPT_MUST_CHECK;
+
 /* A topt_milp_solve: 'context' is the path of a program (topt-queue), which gets the path of
  * a problem and prints the places of the variables that are 1.  NOTFOUND where there is no
  * such program. */

@@ -85,7 +85,7 @@ static void say_larger(const struct round *r, const struct topt_alloc_plan *plan
     if (would->start_s < 0)
         topt_text_add(t, "never be free");
     else if (later < 0 && !layout_may(r, i, shape))
-        topt_text_add(t, "end it %s earlier for more GPU-hours than it may have",
+        topt_text_add(t, "end it %s earlier and are more than it may have",
                       show(-later, a));
     else if (later < 0)
         topt_text_add(t, "end it %s earlier, and others later than they asked",
@@ -139,12 +139,15 @@ int topt_allocate_why(const struct topt_alloc_problem *p,
     }
     say_gain(j, &plan->spot[i], &plan->asked[i], p->now_s, &t);
     int shape = larger(j, plan->spot[i].shape);
-    int rc = shape < 0 ? 0 : try(&r, &l, i, shape, &would);
+    int rc = layout_sets(p, &r);
+    if (!rc && shape >= 0)
+        rc = try(&r, &l, i, shape, &would);
     if (!rc && shape >= 0)
         say_larger(&r, plan, i, &would, shape, &t);
     if (!rc && !t.oom)
         snprintf(ret, size, "%s", t.s);
     rc = rc || t.oom ? topt_nomem(err, "the queue") : 0;
     topt_text_fini(&t);
+    free(r.set_gpus);
     return rc;
 }

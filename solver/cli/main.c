@@ -27,6 +27,7 @@ static const struct {
     {"costgraph", "topt-solver", "export the optimization problem of a model"},
     {"solve", "topt-solver", "solve such a problem"},
     {"study", "topt-solver", "reproduce another system's own search"},
+    {"cluster", "topt-solver", "simulate how jobs of a trace share a cluster"},
     {"hw", "topt-solver", "hardware profiles: list, show, check"},
     {"calibrate", "topt-solver", "fit a hardware profile to measured steps"},
     {"run", "topt-runtime", "train with a plan, on every rank (mpirun, srun)"},

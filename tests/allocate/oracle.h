@@ -112,8 +112,15 @@ static int may(const struct least *l, size_t i, int k)
     for (int n = 0; n < j->nshapes; n++)
         if (topt_allocate_cost(&j->shape[n]) < least)
             least = topt_allocate_cost(&j->shape[n]);
+    const struct topt_alloc_shape *s = &j->shape[k];
+    int64_t gpus = 0;
+    for (size_t n = 0; n < l->p->nnodes; n++)
+        gpus += s->serves[l->p->node[n].set] * l->p->node[n].has.gpus;
     return k == j->asked ||
-           topt_allocate_cost(&j->shape[k]) * 1000 <= least * l->permille;
+           (topt_allocate_cost(s) * 1000 <= least * l->permille &&
+            (s->nodes == 1 ||
+             topt_allocate_gpus(s) <= topt_allocate_gpus(&j->shape[j->asked]) ||
+             topt_allocate_gpus(s) * 1000 <= l->p->share_permille * gpus));
 }
 
 static void least_from(struct least *l, unsigned left, int64_t sum);

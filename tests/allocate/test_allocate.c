@@ -56,7 +56,9 @@ static void make_job(struct instance *x, size_t i, int is_rigid)
 static void make(struct instance *x, size_t njobs, int all_rigid)
 {
     static const unsigned char serves[3][2] = {{1, 1}, {1, 0}, {0, 1}};
-    *x = (struct instance){.p = {.most_permille = 1250, .least_permille = 1050}};
+    *x = (struct instance){.p = {.most_permille = 1250,
+                                 .least_permille = 1050,
+                                 .share_permille = draw(0, 3) ? 1000 : 500}};
     memcpy(x->serves, serves, sizeof serves);
     x->p.nnodes = (size_t)draw(1, 3);
     for (size_t i = 0; i < x->p.nnodes; i++)
@@ -233,7 +235,7 @@ static void test_many(void)
     static struct topt_alloc_job job[MANY_JOBS];
     static struct topt_alloc_shape shape[MANY_JOBS][MANY_SHAPES];
     struct topt_alloc_problem p = {node,      held, job,  MANY_NODES, MANY_NODES,
-                                   MANY_JOBS, 0,    1250, 1050};
+                                   MANY_JOBS, 0,    1250, 1050,       1000};
     for (size_t i = 0; i < MANY_NODES; i++) {
         node[i] = (struct topt_alloc_node){{8, 64, 1 << 20}, (int)(i % 3)};
         held[i] =
@@ -282,7 +284,7 @@ static void test_sentences(void)
     const struct topt_alloc_shape shape[] = {shape_of(2, 4000), shape_of(4, 2000)};
     const struct topt_alloc_shape huge = shape_of(8, 60);
     const struct topt_alloc_job job[] = {{7, shape, 2, 1, 0}, {8, &huge, 1, 0, 0}};
-    const struct topt_alloc_problem p = {&node, &held, job, 1, 1, 2, 0, 1250, 1050};
+    const struct topt_alloc_problem p = {&node, &held, job, 1, 1, 2, 0, 1250, 1050, 1000};
     struct topt_alloc_plan a;
     char why[240];
     if (topt_allocate(&p, NULL, &a, NULL))
@@ -307,7 +309,7 @@ static void test_bound(void)
     const struct topt_alloc_node node = {{4, 8, 100}, 0};
     const struct topt_alloc_shape shape[] = {shape_of(1, 1000), shape_of(4, 900)};
     struct topt_alloc_job job = {7, shape, 2, 0, 0};
-    const struct topt_alloc_problem p = {&node, NULL, &job, 1, 0, 1, 0, 1250, 1050};
+    const struct topt_alloc_problem p = {&node, NULL, &job, 1, 0, 1, 0, 1250, 1050, 1000};
     struct topt_alloc_plan a;
     char why[240];
     for (job.asked = 0; job.asked < 2; job.asked++) {
@@ -315,7 +317,7 @@ static void test_bound(void)
             abort();
         is_int(a.spot[0].shape, job.asked, "it stays with what it asked for");
         ok(job.asked || (!topt_allocate_why(&p, &a, 0, why, sizeof why, NULL) &&
-                         strstr(why, "1 min earlier for more GPU-hours")),
+                         strstr(why, "1 min earlier and are more than")),
            "%s", job.asked ? "4" : why);
         topt_allocate_fini(&a);
     }
