@@ -15,7 +15,7 @@ struct rightsize_entry {
     int64_t job;
     char submitted[32], user[SITE_NAME];
     struct rightsize_shape from, to;
-    char reason[200], detail[240];
+    char reason[240], detail[240];
     enum rightsize_result result;
     int is_undo;
 };

@@ -183,7 +183,7 @@ static int deal(const struct round *r, int way, struct layout *l)
 static void keep_better(const struct round *r, const struct layout *l,
                         struct layout *best)
 {
-    if (layout_sum(r, l) < layout_sum(r, best))
+    if (layout_is_better(r, l, best))
         layout_copy(r, l, best);
 }
 
@@ -229,7 +229,7 @@ static int run(struct round *r, const struct topt_alloc_solver *solver,
         return 0;
     int rc = improve(r, solver, best, spare);
     if (rc > 0) {
-        *ret_has_milp = layout_sum(r, spare) < layout_sum(r, best);
+        *ret_has_milp = layout_is_better(r, spare, best);
         keep_better(r, spare, best);
     }
     return rc < 0 ? -1 : 0;

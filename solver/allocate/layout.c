@@ -112,6 +112,21 @@ int64_t layout_sum(const struct round *r, const struct layout *l)
     return sum;
 }
 
+static size_t starts(const struct round *r, const struct layout *l)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->p->njobs; i++)
+        n += l->spot[i].start_s >= 0;
+    return n;
+}
+
+int layout_is_better(const struct round *r, const struct layout *a,
+                     const struct layout *b)
+{
+    size_t x = starts(r, a), y = starts(r, b);
+    return x != y ? x > y : layout_sum(r, a) < layout_sum(r, b);
+}
+
 void layout_move(const struct round *r, const struct layout *l, size_t i,
                  struct timeline *t, int sign)
 {

@@ -34,6 +34,9 @@ int layout_may(const struct round *r, size_t i, int shape);
 int64_t layout_limit(const struct round *r, size_t i);
 /* Sum of the ends of those that start as they asked. */
 int64_t layout_sum(const struct round *r, const struct layout *l);
+/* Do more jobs start in the first than in the second, or as many with a smaller sum? */
+int layout_is_better(const struct round *r, const struct layout *a,
+                     const struct layout *b);
 
 /* The job takes its place in the timeline (sign -1), or leaves it (1). */
 void layout_move(const struct round *r, const struct layout *l, size_t i,

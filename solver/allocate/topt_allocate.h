@@ -38,7 +38,7 @@ struct topt_alloc_node {
 
 /* A running job or a reservation, on one node. */
 struct topt_alloc_held {
-    int64_t job; /* 0: a reservation */
+    int64_t job; /* 0: a reservation, -1: what nobody knows */
     size_t node;
     struct topt_alloc_size takes;
     int64_t to_s; /* it begins before, or at, the time of planning */

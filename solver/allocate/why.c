@@ -8,10 +8,15 @@
 #include "topt_minmax.h"
 #include "topt_text.h"
 
+/* Of what has no limit Slurm's plans say a year. */
+enum { UNKNOWN_S = 300 * 24 * 3600 };
+
 /* "3.2 h", "12 min" */
 static const char *show(int64_t s, char buf[32])
 {
-    if (s >= 3600)
+    if (s >= UNKNOWN_S)
+        snprintf(buf, 32, "a year or more");
+    else if (s >= 3600)
         snprintf(buf, 32, "%lld.%lld h", (long long)(s / 3600),
                  (long long)(s % 3600 / 360));
     else if (s >= 60)
@@ -52,15 +57,28 @@ static int64_t who_ends(const struct topt_alloc_problem *p,
     return -1;
 }
 
-static void say_gain(const struct topt_alloc_job *j, const struct topt_alloc_spot *is,
-                     const struct topt_alloc_spot *asked, int64_t now_s,
-                     struct topt_text *t)
+static const struct topt_alloc_shape *shape_of(const struct topt_alloc_job *j,
+                                               const struct topt_alloc_spot *s)
 {
+    return &j->shape[s->shape];
+}
+
+static void say_gain(const struct topt_alloc_problem *p,
+                     const struct topt_alloc_plan *plan, size_t i, struct topt_text *t)
+{
+    const struct topt_alloc_job *j = &p->job[i];
+    const struct topt_alloc_spot *is = &plan->spot[i], *asked = &plan->asked[i];
     char a[32], b[32];
     int64_t end = topt_allocate_end(j, is), was = topt_allocate_end(j, asked);
-    topt_text_add(t, "with %lld GPUs it ends in %s",
-                  (long long)topt_allocate_gpus(&j->shape[is->shape]),
-                  show(end - now_s, a));
+    int64_t who = who_ends(p, plan, shape_of(j, is), is->start_s);
+    topt_text_add(t, "with %lld GPUs it ",
+                  (long long)topt_allocate_gpus(shape_of(j, is)));
+    if (is->start_s > p->now_s)
+        topt_text_add(t, "starts in %s, ", show(is->start_s - p->now_s, a));
+    if (is->start_s > p->now_s && who > 0)
+        topt_text_add(t, "when job %lld ends, ", (long long)who);
+    topt_text_add(t, "%sends in %s", is->start_s > p->now_s ? "and " : "",
+                  show(end - p->now_s, a));
     if (is->shape == asked->shape)
         topt_text_add(t, ", as it asked");
     else if (was < 0)
@@ -68,7 +86,7 @@ static void say_gain(const struct topt_alloc_job *j, const struct topt_alloc_spo
     else
         topt_text_add(t, ", %s earlier than with the %lld that it asked for",
                       show(was - end, b),
-                      (long long)topt_allocate_gpus(&j->shape[asked->shape]));
+                      (long long)topt_allocate_gpus(shape_of(j, asked)));
 }
 
 /* What the next larger shape would bring. */
@@ -137,7 +155,7 @@ int topt_allocate_why(const struct topt_alloc_problem *p,
         snprintf(ret, size, "no nodes that are up are large enough for it");
         return 0;
     }
-    say_gain(j, &plan->spot[i], &plan->asked[i], p->now_s, &t);
+    say_gain(p, plan, i, &t);
     int shape = larger(j, plan->spot[i].shape);
     int rc = layout_sets(p, &r);
     if (!rc && shape >= 0)

@@ -38,6 +38,7 @@ static const struct {
     {"report", "topt-client", "compare a job's prediction with its measurement"},
     {"sbatch", "topt-sbatch", "submit a Slurm job sized by a plan"},
     {"rightsize", "topt-rightsize", "resize waiting jobs that opted in"},
+    {"queue", "topt-rightsize", "when waiting jobs start, and what would help"},
 };
 
 static void help(FILE *out)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "change.h"
@@ -41,6 +42,7 @@ static void read_nodes(int used_1, int used_2, struct site_slurm *ret)
     "topt-elastic=1x1:4000000000" a ",1x2:2000000000" b ",1x4:1000000000" c              \
     ",2x4:800000000" d
 
+enum { now_s = 1795760000 };
 static const char *limit = "01:00:00";
 
 /* A line of a job as scontrol says it. */
@@ -58,8 +60,14 @@ static void add_job(struct topt_text *t, int id, int nodes, int each, const char
                   nodes * each, nodes * each, each, each, more, comment, each);
 }
 
-static const struct rightsize_limits usual = {
-    .jobs = 20, .per_user = 5, .min_efficiency = 0.8, .max_slowdown = 4, .settle_s = 600};
+static const struct rightsize_limits usual = {.jobs = 20,
+                                              .per_user = 5,
+                                              .min_efficiency = 0.8,
+                                              .max_slowdown = 4,
+                                              .settle_s = 600,
+                                              .most_overhead = 0.25,
+                                              .least_overhead = 0.05,
+                                              .most_share = 1};
 
 /* What is decided, as "1:1x2 2:-": a job and its new shape. */
 static void decided(const char *text, struct topt_text *jobs, int used_1, int used_2,
@@ -73,13 +81,15 @@ static void decided(const char *text, struct topt_text *jobs, int used_1, int us
     struct topt_text is = {0}, whys = {0};
     read_nodes(used_1, used_2, &s);
     if (site_queue_read(jobs->s, &q, &err) ||
-        rightsize_decide(&s, &q, past, past != NULL, limits, &p, &err))
+        rightsize_decide(&s, &q, past, past != NULL, limits, now_s, &p, &err))
         abort();
     for (size_t i = 0; i < p.n; i++) {
         const struct rightsize_choice *c = &p.choice[i];
+        if (!c->job->is_elastic)
+            continue;
         const struct topt_elastic_shape *to =
             c->to < 0 ? NULL : &c->job->elastic.shape[c->to];
-        topt_text_add(&is, "%s%lld:", i ? " " : "", (long long)c->job->id);
+        topt_text_add(&is, "%s%lld:", is.len ? " " : "", (long long)c->job->id);
         if (!to)
             topt_text_add(&is, "-");
         else
@@ -105,26 +115,28 @@ static void test_policy(void)
     struct rightsize_limits l = usual;
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
     decided("a job that waits", &t, 2, 3, &usual, NULL, "1:1x2/120",
-            "the largest that fits");
+            "2.0 h, a year or more earlier than with the 4 that it asked for");
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
     decided("one GPU is left", &t, 3, 4, &usual, NULL, "1:1x1/240", "");
     limit = "03:00:00";
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
-    decided("its time limit can't follow", &t, 3, 4, &usual, NULL, "1:-", "no shape");
+    decided("its time limit can't follow", &t, 3, 4, &usual, NULL, "1:-",
+            "starts in a year or more");
     limit = "01:00:00";
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", "") ";min-efficiency=1");
     decided("one GPU as well as four", &t, 3, 4, &usual, NULL, "1:1x1/240", "");
     l.max_slowdown = 3;
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
-    decided("four times as slow is too slow", &t, 3, 4, &l, NULL, "1:-", "no shape");
+    decided("four times as slow is too slow", &t, 3, 4, &l, NULL, "1:-",
+            "starts in a year or more");
     l = usual;
     l.min_gpus = 2;
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
-    decided("--min-gpus", &t, 3, 4, &l, NULL, "1:-", "no shape");
+    decided("--min-gpus", &t, 3, 4, &l, NULL, "1:-", "starts in a year or more");
     add_job(&t, 1, 1, 4, "Resources", "", "");
     add_job(&t, 2, 1, 2, "Priority", "", SHAPES("", "*", "", ""));
     decided("behind one that did not agree", &t, 2, 3, &usual, NULL, "2:-",
-            "job 1 before it waits");
+            "as it asked");
     add_job(&t, 1, 1, 4, "Dependency", "", SHAPES("", "", "*", ""));
     add_job(&t, 2, 1, 4, "JobHeldUser", "", SHAPES("", "", "*", ""));
     decided("jobs that wait for something else", &t, 2, 3, &usual, NULL, "", "");
@@ -133,14 +145,16 @@ static void test_policy(void)
     decided("what one gets is not the next one's", &t, 2, 3, &usual, NULL,
             "1:1x2/120 2:1x1/240", "");
     add_job(&t, 1, 1, 2, "None", "", SHAPES("", "*", "", ""));
-    decided("nobody else waits: grown", &t, 0, 4, &usual, NULL, "1:1x4", "no other job");
+    decided("nobody else waits: grown", &t, 0, 4, &usual, NULL, "1:1x4",
+            "30 min, 30 min earlier");
     add_job(&t, 1, 1, 2, "None", "QOS=short", SHAPES("", "*", "", ""));
     decided("but not beyond its QOS", &t, 0, 4, &usual, NULL, "1:-", "");
     add_job(&t, 1, 1, 4, "None", "", SHAPES("", "", "*", ""));
     decided("but not where GPUs are used badly", &t, 0, 0, &usual, NULL, "1:-",
-            "fits in what is idle");
+            "as it asked");
     l = usual;
     l.min_efficiency = 0.5;
+    l.most_overhead = l.least_overhead = 1;
     add_job(&t, 1, 1, 4, "None", "", SHAPES("", "", "*", ""));
     decided("unless it is asked", &t, 0, 0, &l, NULL, "1:2x4", "");
     l.max_gpus = 4;
@@ -148,7 +162,8 @@ static void test_policy(void)
     decided("--max-gpus", &t, 0, 0, &l, NULL, "1:-", "");
     add_job(&t, 1, 1, 2, "None", "", SHAPES("", "*", "", ""));
     add_job(&t, 2, 2, 4, "Resources", "", "");
-    decided("somebody else waits: not grown", &t, 0, 4, &usual, NULL, "1:-", "");
+    decided("grown for as long as somebody waits for longer", &t, 0, 4, &usual, NULL,
+            "1:1x4", "");
     state = "IDLE+RESERVED";
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
     decided("what is reserved is not idle", &t, 2, 0, &usual, NULL, "1:1x2/120", "");
@@ -156,7 +171,35 @@ static void test_policy(void)
     add_job(&t, 1, 1, 1, "Priority", "", SHAPES("", "", "*", ""));
     add_job(&t, 2, 2, 4, "Resources", "", "");
     decided("a shrunk one gets its own back", &t, 1, 0, &usual, NULL, "1:1x4/15",
-            "its own GPUs are idle");
+            "as it asked");
+}
+
+/* What runs ends by its limit, and what is reserved is nobody's. */
+static void test_timeline(void)
+{
+    struct topt_text t = {0};
+    time_t end = now_s + 600;
+    char when[40];
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", localtime(&end));
+    static const char running[] = "JobId=50 UserId=u5(5) JobState=RUNNING Priority=1 "
+                                  "EndTime=%s NodeList=n1 NumNodes=1 NumCPUs=2 "
+                                  "TresPerNode=gres:gpu:2\n";
+    topt_text_add(&t, running, when);
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    decided("it ends first with what becomes free", &t, 2, 4, &usual, NULL, "1:-",
+            "starts in 10 min, when job 50 ends, and ends in 1.1 h, as it asked");
+    topt_text_add(&t, running, when);
+    add_job(&t, 1, 1, 4, "Resources", "", "");
+    add_job(&t, 2, 1, 1, "Priority", "", SHAPES("*", "", "", ""));
+    decided("two for half an hour would be late for who is before it", &t, 2, 4, &usual,
+            NULL, "2:-", "starts in 1.1 h, when job 1 ends");
+    topt_text_add(&t, running, when);
+    add_job(&t, 1, 1, 4, "Resources", "", "");
+    limit = "00:18:00";
+    add_job(&t, 2, 1, 1, "Priority", "", SHAPES("*", "", "", ""));
+    decided("two for nine minutes are not", &t, 2, 4, &usual, NULL, "2:1x2",
+            "9 min, 1.3 h earlier than with the 1");
+    limit = "01:00:00";
 }
 
 static void test_left_alone(void)
@@ -443,6 +486,7 @@ int main(void)
     if (mkdir(folder, 0700))
         abort();
     test_policy();
+    test_timeline();
     test_left_alone();
     test_change();
     test_meanwhile();
