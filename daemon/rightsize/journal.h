@@ -38,4 +38,7 @@ int journal_add(struct journal *j, const struct rightsize_entry *e,
  * failures are none. */
 const struct rightsize_entry *journal_last(const struct journal *j, size_t *ret_n);
 
+/* Changes that were begun and of which nothing came after: the run was ended. */
+const struct rightsize_entry *journal_begun(const struct journal *j, size_t *ret_n);
+
 #endif

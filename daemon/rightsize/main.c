@@ -8,6 +8,7 @@
 
 #include "change.h"
 #include "journal.h"
+#include "mend.h"
 #include "policy.h"
 #include "scontrol.h"
 #include "topt_json.h"
@@ -15,7 +16,7 @@
 #include "topt_milp.h"
 #include "topt_text.h"
 
-enum { ASK_MS = 20000, ASK_AGAIN = 3 };
+enum { ASK_MS = 20000, ASK_AGAIN = 3, UNKNOWN_S = 300 * 24 * 3600 };
 static const char usual_log[] = "/var/lib/topt-rightsize/log.jsonl";
 
 struct args {
@@ -265,6 +266,8 @@ static const char *show_start(int64_t s, char buf[32])
         return "never";
     if (!s)
         return "now";
+    if (s >= UNKNOWN_S) /* behind a job without a limit, which is planned for a year */
+        return "unknown";
     snprintf(buf, 32, "%lld:%02lld", (long long)(s / 3600), (long long)(s / 60 % 60));
     return buf;
 }
@@ -405,6 +408,9 @@ static int carry_out(struct run *r, struct topt_error *err)
         if (!row->is_change)
             continue;
         if (r->a.apply) {
+            row->entry.result = RIGHTSIZE_BEGUN;
+            if (journal_add(r->journal, &row->entry, err))
+                return -1;
             row->entry.result =
                 rightsize_change(r->a.scontrol, row->job, &row->to, row->entry.detail);
             row->entry.at_s = time(NULL);
@@ -463,13 +469,29 @@ static void put_plan(const struct run *r)
     fflush(stdout);
 }
 
+/* What an earlier run left half done; the queue is read anew where that changed it. */
+static int mend(struct run *r, struct topt_error *err)
+{
+    size_t n;
+    if (rightsize_mend(r->journal, &r->queue, r->a.scontrol, &n, err))
+        return -1;
+    if (!n)
+        return 0;
+    site_queue_fini(&r->queue);
+    site_slurm_fini(&r->slurm);
+    free(r->row);
+    r->row = NULL;
+    return read_slurm(r, err);
+}
+
 /* Decide, say and carry out. */
 static int run(struct run *r, struct topt_error *err)
 {
     /* A dry run knows what was changed before, but adds nothing where no log was named. */
     int writes = !r->a.only_look && (r->a.apply || r->a.log);
     if (journal_open(r->a.log ? r->a.log : usual_log, writes, &r->journal, err) ||
-        read_slurm(r, err) || (r->a.undo ? find_undos(r) : decide(r, err)))
+        read_slurm(r, err) || (r->a.apply && mend(r, err)) ||
+        (r->a.undo ? find_undos(r) : decide(r, err)))
         return -1;
     if (!r->a.json)
         put_plan(r);

@@ -9,6 +9,7 @@
 
 #include "change.h"
 #include "journal.h"
+#include "mend.h"
 #include "policy.h"
 #include "tap.h"
 #include "topt_text.h"
@@ -431,6 +432,58 @@ static void test_journal(void)
     journal_close(j);
 }
 
+/* A run was ended while it changed jobs 7, 8 and 9. */
+static void test_mend(void)
+{
+    char path[100], program[100];
+    struct journal *j = NULL;
+    struct topt_error err = {0};
+    struct topt_text t = {0};
+    struct site_queue q;
+    struct rightsize_entry e = {
+        .job = 7, .submitted = "2026-11-23T06:07:07", .result = RIGHTSIZE_BEGUN};
+    size_t n = 0;
+    add_job(&t, 7, 2, 4, "Resources", "", SHAPES("", "*", "", ""));
+    put("job", t.s);
+    put("calls", "0\n");
+    make_scontrol(":");
+    snprintf(program, sizeof program, "%s/scontrol", folder);
+    snprintf(path, sizeof path, "%s/ended", folder);
+    if (site_queue_read(t.s, &q, &err) || journal_open(path, 1, &j, &err))
+        abort();
+    rightsize_shape_in(&q.job[0], &(struct topt_elastic_shape){1, 2, 5}, 7200, &e.to);
+    e.from = e.to;
+    e.from.nodes = 1;
+    e.from.gpus_per_node = e.from.tasks = e.from.tasks_per_node = 4;
+    e.from.cpus = e.from.cpus_per_node = 4;
+    ok(!journal_add(j, &e, &err), "begun");
+    e.job = 8;
+    ok(!journal_add(j, &e, &err), "another");
+    e.job = 9;
+    ok(!journal_add(j, &e, &err), "a third");
+    e.result = RIGHTSIZE_REFUSED;
+    ok(!journal_add(j, &e, &err), "which was through");
+    journal_close(j);
+    if (journal_open(path, 1, &j, &err))
+        abort();
+    journal_begun(j, &n);
+    is_int(n, 2, "of two it is not known what became of them");
+    ok(!rightsize_mend(j, &q, program, &n, &err), "they are looked at: %s", err.text);
+    is_int(n, 1, "one that has neither shape is put back");
+    journal_begun(j, &n);
+    is_int(n, 0, "and none is left");
+    site_queue_fini(&q);
+    topt_text_fini(&t);
+    snprintf(program, sizeof program, "%s/job", folder);
+    char *job = topt_read_file(program, 1 << 20, &n, &err);
+    if (!job || site_queue_read(job, &q, &err))
+        abort();
+    ok(q.job[0].nodes == 1 && q.job[0].gpus_per_node == 4, "it has what it had");
+    site_queue_fini(&q);
+    free(job);
+    journal_close(j);
+}
+
 /* The first run, with nobody's folder yet; and a log that has grown. */
 static void test_journal_grows(void)
 {
@@ -492,6 +545,7 @@ int main(void)
     test_meanwhile();
     test_journal();
     test_journal_grows();
+    test_mend();
     char command[100];
     snprintf(command, sizeof command, "rm -r %s", folder);
     ok(!system(command), "nothing is left behind");
