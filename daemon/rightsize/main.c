@@ -83,7 +83,7 @@ static const struct topt_option queue_options[] = {
 static const char queue_usage[] =
     "topt queue [options]\n"
     "Plan Slurm's queue: when each waiting job starts and ends, which job it waits for,\n"
-    "and what another number of GPUs would do.  Nothing is changed.";
+    "and what another number of GPUs changes.  Nothing is changed here.";
 
 /* What is said of a job, and what is to be done about it. */
 struct row {

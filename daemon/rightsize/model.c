@@ -25,9 +25,10 @@ static struct topt_alloc_shape own_shape(const struct site_queued *j)
     int64_t nodes = topt_max(j->nodes, 1);
     int64_t gpus = j->gpus_per_node ? j->gpus_per_node : (j->gpus + nodes - 1) / nodes;
     int64_t cpus = topt_max(j->cpus_per_node, (j->cpus + nodes - 1) / nodes);
-    return (struct topt_alloc_shape){.nodes = nodes,
-                                     .each = {gpus, cpus, memory_of(j, cpus, gpus)},
-                                     .run_s = j->time_s ? j->time_s : YEAR_S};
+    return (struct topt_alloc_shape){
+        .nodes = nodes,
+        .each = {gpus, cpus, memory_of(j, cpus, gpus)},
+    };
 }
 
 int64_t model_limit(const struct site_queued *j, int from, int to)
@@ -43,31 +44,38 @@ int64_t model_limit(const struct site_queued *j, int from, int to)
     return topt_max(minutes, 1) * 60;
 }
 
-/* In another shape; its time is in proportion to that of the submitted one, whose limit was
- * chosen by a person. */
-static struct topt_alloc_shape other_shape(const struct site_queued *j, int from, int to)
+/* In another shape. */
+static struct topt_alloc_shape other_shape(const struct site_queued *j, int to)
 {
     const struct topt_elastic *e = &j->elastic;
     const struct topt_elastic_shape *s = &e->shape[to];
     int64_t tasks = e->by_node ? 1 : s->gpus_per_node;
     int64_t cpus = tasks * topt_max(j->cpus_per_task, 1);
-    int64_t limit = j->time_s ? model_limit(j, from, e->submitted) : YEAR_S;
-    double run =
-        (double)limit * (double)s->time_ns / (double)e->shape[e->submitted].time_ns;
     return (struct topt_alloc_shape){
         .nodes = s->nodes,
-        .each = {s->gpus_per_node, cpus, memory_of(j, cpus, s->gpus_per_node)},
-        .run_s = topt_max(1, (int64_t)run)};
+        .each = {s->gpus_per_node, cpus, memory_of(j, cpus, s->gpus_per_node)}};
+}
+
+/* Its time in a shape of its own; in proportion to that of the submitted one, whose limit was
+ * chosen by a person. */
+static int64_t run_of(const struct model_job *j, int to)
+{
+    const struct topt_elastic *e = &j->job->elastic;
+    int from = j->job->time_s ? e->submitted : j->from;
+    if (to < 0)
+        return j->length_s;
+    int64_t length =
+        j->job->time_s ? model_limit(j->job, j->from, e->submitted) : j->length_s;
+    return topt_max(1, (int64_t)((double)length * (double)e->shape[to].time_ns /
+                                 (double)e->shape[from].time_ns));
 }
 
 /* Its present shape is as Slurm has it, whatever its plan would ask for. */
 static void add_shape(struct model_job *j, int elastic)
 {
-    int is_own = elastic == j->from;
     struct topt_alloc_shape s =
-        is_own ? own_shape(j->job) : other_shape(j->job, j->from, elastic);
-    if (is_own && j->from >= 0)
-        s.run_s = other_shape(j->job, j->from, elastic).run_s;
+        elastic == j->from ? own_shape(j->job) : other_shape(j->job, elastic);
+    s.run_s = run_of(j, elastic);
     s.serves = j->serves;
     j->elastic[j->nshapes] = elastic;
     j->shape[j->nshapes++] = s;
@@ -165,6 +173,26 @@ static int hold_reserved(const struct site_slurm *s, struct model *m, size_t i)
     return rc;
 }
 
+/* Slurm says of jobs without a limit that they end in a year. */
+static int has_end(const struct site_queued *j, int64_t now_s)
+{
+    return j->time_s && j->end_s && j->end_s < now_s + YEAR_S;
+}
+
+/* How long those without a limit have run, on average; a year where none does. */
+static int64_t usual_length(const struct site_queue *q, int64_t now_s)
+{
+    int64_t sum = 0, n = 0;
+    for (size_t i = 0; i < q->n; i++) {
+        const struct site_queued *j = &q->job[i];
+        if (!j->on || !j->start_s || has_end(j, now_s))
+            continue;
+        sum += topt_max(0, now_s - j->start_s);
+        n++;
+    }
+    return n ? topt_max(1, sum / n) : YEAR_S;
+}
+
 /* Running jobs of the node, until they end, and what they don't explain. */
 static int hold_used(const struct site_slurm *s, const struct site_queue *q,
                      struct model *m, size_t i)
@@ -187,7 +215,7 @@ static int hold_used(const struct site_slurm *s, const struct site_queue *q,
         left.cpus -= takes.cpus;
         left.memory_mib -= takes.memory_mib;
         rc = hold(m, j->id, i, takes, now,
-                  j->end_s ? topt_max(j->end_s, now + SOON_S) : now + YEAR_S);
+                  has_end(j, now) ? topt_max(j->end_s, now + SOON_S) : now + m->usual_s);
     }
     if (!rc && (left.gpus || left.cpus || left.memory_mib))
         rc = hold(m, -1, i, left, now, now + YEAR_S);
@@ -233,6 +261,7 @@ static int add_jobs(const struct site_slurm *s, const struct site_queue *q,
         m->job[i].from = j->is_elastic
                              ? topt_elastic_find(&j->elastic, j->nodes, j->gpus_per_node)
                              : -1;
+        m->job[i].length_s = j->time_s ? j->time_s : m->usual_s;
         rc = set_serves(s, m, &m->job[i]);
         model_fix(&m->job[i]);
     }
@@ -252,6 +281,7 @@ static int build(const struct site_slurm *s, const struct site_queue *q, struct 
     for (size_t i = 0; i < s->nnodes; i++)
         for (int k = 0; k < s->node[i].ntypes; k++)
             add_node(s, m, i, k);
+    m->usual_s = usual_length(q, m->p.now_s);
     for (size_t i = 0; i < m->p.nnodes; i++)
         if (hold_reserved(s, m, i) || hold_used(s, q, m, i))
             return -1;

@@ -1,9 +1,11 @@
 /* model.h - Slurm's state as a problem of moldable backfill (solver/allocate).
  *
  * A node with GPUs of several types is one node for each, with CPUs and memory in proportion.
- * What is used of a node is held until the running jobs on it end by their limits; what no
- * running job explains, and jobs without a limit, for a year, as Slurm's backfill has it.
- * A job runs in another shape for as long as its limit, by the predicted time of a step.
+ * What is used of a node is held until the running jobs on it end by their limits, and for a
+ * year where no running job explains it.  A job runs in another shape for as long as its
+ * limit, by the predicted time of a step.  Jobs without a limit are taken to be as long as
+ * those that run have run on average, and to have no memory: if lengths are exponential that
+ * is what is to be expected of them, and of what is left of them.
  * Thread safety: plain values. */
 #ifndef TOPT_RIGHTSIZE_MODEL_H
 #define TOPT_RIGHTSIZE_MODEL_H
@@ -22,6 +24,7 @@ struct model_job {
         [MODEL_SHAPES]; /* of each shape, its place in job->elastic; -1: as it is */
     int nshapes, asked;
     unsigned char *serves;
+    int64_t length_s; /* with its present shape */
 };
 
 struct model {
@@ -37,6 +40,7 @@ struct model {
     struct topt_alloc_job *planned;
     int nsets;
     int64_t idle, gpus; /* of the nodes that are up */
+    int64_t usual_s;    /* a job without a limit */
 };
 
 /* With every job rigid, as it is now.  'now_s' since 1970. */

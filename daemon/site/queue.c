@@ -188,6 +188,7 @@ static int read_job(const char *s, size_t len, struct site_queued *ret)
     take_memory(&l, ret);
     take_comment(&l, ret);
     if (!site_is_pending(ret)) {
+        ret->start_s = site_time_of(s, len, "StartTime");
         ret->end_s = site_time_of(s, len, "EndTime");
         ret->on = take_list(&l);
     }

@@ -239,11 +239,12 @@ int topt_allocate(const struct topt_alloc_problem *p,
                   const struct topt_alloc_solver *solver, struct topt_alloc_plan *ret,
                   struct topt_error *err)
 {
-    struct round r = {.p = p, .permille = bound(p)};
+    struct round r = {.p = p};
     struct layout best = {0}, spare = {0};
-    *ret = (struct topt_alloc_plan){.njobs = p->njobs, .permille = r.permille};
+    *ret = (struct topt_alloc_plan){.njobs = p->njobs};
     if (check(p, err))
         return -1;
+    r.permille = ret->permille = bound(p);
     r.scratch = calloc(2 * most_nodes_of_all(p), sizeof *r.scratch);
     int rc = !r.scratch || layout_sets(p, &r) || layout_init(p, &r.asked) ||
              layout_init(p, &best) || layout_init(p, &spare) ||

@@ -182,9 +182,10 @@ static void test_timeline(void)
     time_t end = now_s + 600;
     char when[40];
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", localtime(&end));
-    static const char running[] = "JobId=50 UserId=u5(5) JobState=RUNNING Priority=1 "
-                                  "EndTime=%s NodeList=n1 NumNodes=1 NumCPUs=2 "
-                                  "TresPerNode=gres:gpu:2\n";
+    static const char running[] =
+        "JobId=50 UserId=u5(5) JobState=RUNNING Priority=1 "
+        "TimeLimit=01:00:00 EndTime=%s NodeList=n1 NumNodes=1 NumCPUs=2 "
+        "TresPerNode=gres:gpu:2\n";
     topt_text_add(&t, running, when);
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
     decided("it ends first with what becomes free", &t, 2, 4, &usual, NULL, "1:-",
@@ -200,6 +201,18 @@ static void test_timeline(void)
     add_job(&t, 2, 1, 1, "Priority", "", SHAPES("*", "", "", ""));
     decided("two for nine minutes are not", &t, 2, 4, &usual, NULL, "2:1x2",
             "9 min, 1.3 h earlier than with the 1");
+    /* Nobody has a limit: what runs has run for ten minutes, which all are taken to need. */
+    end = now_s - 600;
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", localtime(&end));
+    limit = "UNLIMITED";
+    topt_text_add(
+        &t,
+        "JobId=50 UserId=u5(5) JobState=RUNNING Priority=1 TimeLimit=UNLIMITED "
+        "StartTime=%s NodeList=n1 NumNodes=1 NumCPUs=2 TresPerNode=gres:gpu:2\n",
+        when);
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    decided("lengths that nobody knows", &t, 2, 4, &usual, NULL, "1:-",
+            "starts in 10 min, when job 50 ends, and ends in 20 min, as it asked");
     limit = "01:00:00";
 }
 
