@@ -56,14 +56,23 @@ static struct topt_alloc_shape other_shape(const struct site_queued *j, int to)
         .each = {s->gpus_per_node, cpus, memory_of(j, cpus, s->gpus_per_node)}};
 }
 
-/* Its time in a shape of its own; in proportion to that of the submitted one, whose limit was
+/* Of a job that says how many steps it trains; 0: it doesn't. */
+static int64_t run_of_steps(const struct site_queued *j, int shape)
+{
+    double ns = shape < 0 ? 0 : (double)j->elastic.shape[shape].time_ns;
+    double run = ns / 1e9 * (double)j->elastic.steps;
+    return j->is_elastic && run > 0 && run < YEAR_S ? topt_max(1, (int64_t)run) : 0;
+}
+
+/* Its time in a shape of its own; where it says no steps, in proportion to that of the submitted one, whose limit was
  * chosen by a person. */
 static int64_t run_of(const struct model_job *j, int to)
 {
     const struct topt_elastic *e = &j->job->elastic;
     int from = j->job->time_s ? e->submitted : j->from;
-    if (to < 0)
-        return j->length_s;
+    int64_t of_steps = run_of_steps(j->job, to);
+    if (to < 0 || of_steps)
+        return of_steps ? of_steps : j->length_s;
     int64_t length =
         j->job->time_s ? model_limit(j->job, j->from, e->submitted) : j->length_s;
     return topt_max(1, (int64_t)((double)length * (double)e->shape[to].time_ns /
@@ -193,6 +202,39 @@ static int64_t usual_length(const struct site_queue *q, int64_t now_s)
     return n ? topt_max(1, sum / n) : YEAR_S;
 }
 
+/* When a running job without a limit ends: of 'n' exponential lengths without memory the
+ * first ends after an n-th of the mean, the next after an (n-1)-th more, and so on.  Who has
+ * run longest is taken to be first. */
+static int64_t usual_end(const struct model *m, const struct site_queue *q,
+                         const struct site_queued *of)
+{
+    int64_t n = 0, before = 0;
+    double ends = 0;
+    for (size_t i = 0; i < q->n; i++) {
+        const struct site_queued *j = &q->job[i];
+        if (!j->on || has_end(j, m->p.now_s))
+            continue;
+        n++;
+        before += j->start_s < of->start_s || (j->start_s == of->start_s && j < of);
+    }
+    for (int64_t i = 0; i <= before; i++)
+        ends += 1 / (double)(n - i);
+    return m->p.now_s + topt_max(1, (int64_t)((double)m->usual_s * ends));
+}
+
+/* When a running job ends: after its steps, by its limit, or as is usual. */
+static int64_t end_of(const struct model *m, const struct site_queue *q,
+                      const struct site_queued *j)
+{
+    int64_t now = m->p.now_s;
+    int64_t run =
+        run_of_steps(j, topt_elastic_find(&j->elastic, j->nodes, j->gpus_per_node));
+    int64_t limit = has_end(j, now) ? j->end_s : usual_end(m, q, j);
+    if (run && j->start_s)
+        limit = has_end(j, now) ? topt_min(limit, j->start_s + run) : j->start_s + run;
+    return has_end(j, now) || run ? topt_max(limit, now + SOON_S) : limit;
+}
+
 /* Running jobs of the node, until they end, and what they don't explain. */
 static int hold_used(const struct site_slurm *s, const struct site_queue *q,
                      struct model *m, size_t i)
@@ -214,8 +256,7 @@ static int hold_used(const struct site_slurm *s, const struct site_queue *q,
         left.gpus -= takes.gpus;
         left.cpus -= takes.cpus;
         left.memory_mib -= takes.memory_mib;
-        rc = hold(m, j->id, i, takes, now,
-                  has_end(j, now) ? topt_max(j->end_s, now + SOON_S) : now + m->usual_s);
+        rc = hold(m, j->id, i, takes, now, end_of(m, q, j));
     }
     if (!rc && (left.gpus || left.cpus || left.memory_mib))
         rc = hold(m, -1, i, left, now, now + YEAR_S);

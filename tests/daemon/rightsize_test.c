@@ -213,6 +213,12 @@ static void test_timeline(void)
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
     decided("lengths that nobody knows", &t, 2, 4, &usual, NULL, "1:-",
             "starts in 10 min, when job 50 ends, and ends in 20 min, as it asked");
+    /* 900 steps of a second, or of two, whatever the limit is. */
+    limit = "10:00:00";
+    topt_text_add(&t, running, when);
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", "") ";steps=900");
+    decided("steps that are known", &t, 2, 4, &usual, NULL, "1:-",
+            "starts in 1 min, when job 50 ends, and ends in 16 min, as it asked");
     limit = "01:00:00";
 }
 
