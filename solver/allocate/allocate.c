@@ -14,6 +14,7 @@
 
 #include "improve.h"
 #include "layout.h"
+#include "topt_hash.h"
 #include "topt_minmax.h"
 
 enum { DEALS = 4, PASSES = 2, BOUNDS = 3, ORDERS = 8, WAYS = 2 * ORDERS };
@@ -94,19 +95,10 @@ static int64_t shortest(const struct round *r, size_t i)
     return least;
 }
 
-/* A number that looks random: splitmix64, Steele, Lea and Flood, OOPSLA 2014. */
-static int64_t mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (int64_t)((x ^ x >> 31) >> 1);
-}
-
 static int64_t turn_of(const struct round *r, int by, size_t i)
 {
     if (by > 1)
-        return mix((uint64_t)by << 32 | i);
+        return (int64_t)(topt_mix((uint64_t)by << 32 | i) >> 1);
     return by ? shortest(r, i) : 0;
 }
 
