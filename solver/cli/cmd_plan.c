@@ -58,6 +58,8 @@ static const struct topt_option compare_options[] = {
                  "what other systems would choose on 8 GPUs"),
     {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "number of GPUs"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw times and memory"},
+    {"systems", TOPT_OPT_STRING, ASK_AT(systems), "LIST",
+     "only these rows beside ft, as optcnn,accpar (default: all)"},
     {"seed", TOPT_OPT_COUNT, ASK_AT(seed), "S",
      "seed of FlexFlow's random walk (default: 1)"},
     {"proposals", TOPT_OPT_COUNT, ASK_AT(proposals), "N",

@@ -2,30 +2,10 @@
  * out. */
 #include "papers_index.h"
 
+#include "papers_claim.h"
+
 #include <stdio.h>
 #include <string.h>
-
-enum { SECTIONS = 24 };
-
-static struct section {
-    char title[96];
-    int held, all;
-} section[SECTIONS];
-static int nsections;
-
-void papers_index_section(const char *title)
-{
-    if (nsections < SECTIONS)
-        snprintf(section[nsections++].title, sizeof section[0].title, "%s", title);
-}
-
-void papers_index_claim(int holds)
-{
-    if (!nsections)
-        return;
-    section[nsections - 1].held += holds;
-    section[nsections - 1].all++;
-}
 
 #define TEST(name) "`ctest -R '^" name "$'`", NULL
 #define HERE(part) "`papers_figures`", part
@@ -108,17 +88,6 @@ static const struct {
      TEST("runtime_shares"), 1},
 };
 
-static void print_section(const char *begins)
-{
-    int held = 0, all = 0;
-    for (int i = 0; i < nsections; i++)
-        if (!strncmp(section[i].title, begins, strlen(begins))) {
-            held += section[i].held;
-            all += section[i].all;
-        }
-    printf("%d of %d rows above", held, all);
-}
-
 void papers_index(void)
 {
     printf("\n## Where each claim is shown\n\n"
@@ -130,7 +99,7 @@ void papers_index(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         printf("| %s | %s | %s | ", rows[i].of, rows[i].claim, rows[i].command);
         if (rows[i].section)
-            print_section(rows[i].section);
+            papers_counts(rows[i].section);
         else
             printf("%s%s",
                    strstr(rows[i].command, "_real") ? "slow, not run with this document"

@@ -62,6 +62,10 @@ struct topt_system {
      * what follows from the numbers.  NULL: it has no plan. */
     int (*answer)(const struct topt_request *r, int64_t limit, json_t **ret,
                   struct topt_error *err);
+    /* What a step of our plan takes where it is simulated as those of this system are: its answer is
+     * held against that.  NULL: as all others. */
+    int (*simulate)(const struct topt_costing *k, const struct topt_strategy *s,
+                    int64_t *ret_ns, struct topt_error *err);
 };
 /* All systems on r->gpus devices: "topt-compare/1", those that fit first, by time.  Each has its
  * fastest plan within the limit, or where it has none the one that needs least.  'systems':

@@ -68,11 +68,11 @@ double topt_accpar_within(const struct topt_accpar_layer *l, double batch,
 {
     switch (t) {
     case TOPT_ACCPAR_BATCH:
-        return l->in * l->out * l->kernel;
+        return l->in * l->out * l->kernel * (1 + l->beside);
     case TOPT_ACCPAR_INPUT:
         return batch * l->out * l->map_out;
     default:
-        return batch * l->in * l->map_in;
+        return l->lookup ? 0 : batch * l->in * l->map_in;
     }
 }
 
@@ -80,6 +80,8 @@ double topt_accpar_flops(const struct topt_accpar_layer *l, double batch)
 {
     double f = batch * l->out * l->map_out, e = batch * l->in * l->map_in;
     double w = l->in * l->out * l->kernel;
+    if (l->lookup) /* rows are added up, and their gradients */
+        return 2 * batch * l->map_in * l->out;
     return f * (2 * l->in * l->kernel - 1) + e * (2 * l->out * l->kernel - 1) +
            w * (2 * batch * l->map_out - 1);
 }
