@@ -25,8 +25,7 @@ struct topt_args {
     struct topt_query asked;
     const char *hw, *batch; /* a file, too, or several; several, or "auto" */
     const char *price;      /* one for each of hw */
-    const char *output, *plan, *svg, *loss, *as, *part, *lines, *limit,
-        *systems;
+    const char *output, *plan, *svg, *loss, *as, *part, *lines, *limit, *systems;
     int64_t threads, count, seed, work, entries, proposals;
     double seconds, capacity;
     int json, quiet;

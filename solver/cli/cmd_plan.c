@@ -381,8 +381,9 @@ int topt_cmd_frontier(int argc, char **argv)
 
 /* Systems that search by themselves; those that search a part of our space are rows of
  * solver/plan/request/algorithm.c. */
-static const struct topt_system *const systems[] = {
-    &topt_unequal_row, &topt_accpar_row, &topt_hypar_row, &topt_flexflow_row, NULL};
+static const struct topt_system *const systems[] = {&topt_unequal_row,  &topt_tofu_row,
+                                                    &topt_accpar_row,   &topt_hypar_row,
+                                                    &topt_flexflow_row, NULL};
 
 static int compare_all(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {

@@ -149,6 +149,11 @@ static void parallax_model(const struct topt_parallax_model *m, const struct pri
               p->opt / p->naive);
         ratio(m->name, "the hybrid over aggregating servers (table 4)", hybrid / opt,
               p->hybrid / p->opt);
+        double rates = speed(m, TOPT_PARALLAX_RATES);
+        papers_near((struct papers_row){PAPERS_REWRITTEN, m->name,
+                                        "the same, where bytes over rates choose servers "
+                                        "or rings for sparse variables"},
+                    rates / opt, p->hybrid / p->opt, TIMES, "%.2f", rates / opt);
         papers_words((struct papers_row){PAPERS_ONE_SIDED, m->name,
                                          "all-reduce, servers, aggregating servers, "
                                          "hybrid: each faster"},

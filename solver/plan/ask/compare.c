@@ -95,6 +95,19 @@ static void begin_row(struct limits *l, int ours, int64_t *max_work, char *budge
     }
 }
 
+/* Where nothing fits: of the plans that need as little, the fastest. */
+static int fastest_of_least(struct entry *e, struct topt_error *err)
+{
+    struct topt_best fast = {.found = 0}, least = e->least;
+    if (topt_count_solve(&e->micros, e->own.gpus, least.solution.memory_bytes,
+                         TOPT_GOAL_FASTEST, &fast, err) &&
+        !topt_planning_gave_up(&e->micros, err))
+        return -1;
+    e->least = fast.found ? fast : least;
+    topt_best_fini(fast.found ? &least : &fast);
+    return 0;
+}
+
 /* The fastest of 'own', and the least memory that it can do with, if that is found before the
  * search is stopped; what was stopped or too large for the fastest is not asked for the least,
  * whose work is not counted.  '*e' stays where it is: its numbers of micro-batches point into it. */
@@ -110,10 +123,9 @@ static int solve(struct entry *e, int64_t begin, struct topt_error *err)
     if (topt_planning_over(&e->micros) || *e->micros.too_large ||
         (e->again && !e->best.found))
         return 0;
-    return topt_count_solve(&e->micros, r->gpus, 0, TOPT_GOAL_LEAST, &e->least, err) &&
-                   !topt_planning_gave_up(&e->micros, err)
-               ? -1
-               : 0;
+    if (topt_count_solve(&e->micros, r->gpus, 0, TOPT_GOAL_LEAST, &e->least, err))
+        return topt_planning_gave_up(&e->micros, err) ? 0 : -1;
+    return e->best.found || !e->least.found ? 0 : fastest_of_least(e, err);
 }
 
 /* The table says which limit ended a search; the flag of time is the next row's afterwards. */
@@ -167,7 +179,7 @@ static int ask_choices(struct entry *e, const struct topt_request *r,
     int64_t begin = topt_clock_ns();
     struct topt_error refused = {0};
     e->system = system;
-    e->algorithm = topt_algorithm_find("right-end");
+    e->algorithm = topt_algorithm_find(system->within ? system->within : "right-end");
     e->own = *r;
     e->own.algorithm = e->algorithm->name;
     e->own.space = r->space == TOPT_SPACE_UNIFORM ? TOPT_SPACE_CANONICAL : r->space;

@@ -44,7 +44,9 @@ static struct topt_accpar_part part_of(const struct pricing *p, int l)
 static double within(const struct pricing *p, int l, enum topt_accpar_type t)
 {
     struct topt_accpar_part at = part_of(p, l);
-    double all = topt_accpar_within(&p->net->layer[l], p->net->batch, t);
+    double all = p->system == TOPT_ACCPAR_TOFU
+                     ? topt_tofu_within(&p->net->layer[l], p->net->batch, t)
+                     : topt_accpar_within(&p->net->layer[l], p->net->batch, t);
     switch (t) {
     case TOPT_ACCPAR_BATCH:
         return all * at.in * at.out;
@@ -114,6 +116,10 @@ static void edge_exchange(const struct pricing *p, const struct topt_accpar_edge
     double size = p->net->batch * (e->joins ? l->out * l->map_out : l->in * l->map_in);
     double f = size * take.batch * (e->joins ? take.out : take.in);
     double g = size * give.batch * give.out;
+    if (p->system == TOPT_ACCPAR_TOFU) {
+        ret[0] = ret[1] = topt_tofu_between(from, to, f, g);
+        return;
+    }
     ret[0] = topt_accpar_between(from, to, e->joins, a, b, f, g);
     ret[1] = topt_accpar_between(from, to, e->joins, 1 - a, 1 - b, f, g);
 }

@@ -394,6 +394,7 @@ static void pin_table(const struct chosen *c, const struct topt_request *r, int 
 /* Weights of an operator that is no layer: they lie as what the layer before makes, by rows (I), whole
  * (II) or by features (III); by rows where there is none. */
 static void pin_follower(const struct chosen *c, const struct topt_request *r, int op,
+                         enum topt_accpar_system system,
                          const struct topt_accpar_answer *a, int node,
                          struct topt_text *pins)
 {
@@ -414,6 +415,8 @@ static void pin_follower(const struct chosen *c, const struct topt_request *r, i
         return;
     if (layer >= 0)
         p = cuts_of(a, layer);
+    if (system == TOPT_ACCPAR_TOFU) /* which stores nothing whole */
+        p.of[TOPT_ACCPAR_BATCH] |= p.of[TOPT_ACCPAR_INPUT];
     p.of[TOPT_ACCPAR_INPUT] = 0;
     if (out < 0 || !has(o, o->output, out))
         p.of[TOPT_ACCPAR_OUTPUT] = 0;
@@ -461,6 +464,7 @@ static void tell(struct topt_text *why, int layers, const int *with)
 }
 
 static void put_choices(const struct chosen *c, const struct topt_request *r,
+                        enum topt_accpar_system system,
                         const struct topt_accpar_answer *a, int kinds,
                         struct topt_text *pins, struct topt_text *why)
 {
@@ -482,7 +486,7 @@ static void put_choices(const struct chosen *c, const struct topt_request *r,
         if (l < c->net.n && c->op[l] == i)
             l++;
         else
-            pin_follower(c, r, i, a, kinds > 1 ? node : -1, pins);
+            pin_follower(c, r, i, system, a, kinds > 1 ? node : -1, pins);
     tell(why, c->net.n, with);
     if (kinds > 1)
         topt_text_add(why, "; between groups the batch of %d and features of %d",
@@ -506,7 +510,7 @@ static void solve(struct chosen *c, const struct topt_request *r,
     } else if (!c->net.n) {
         topt_text_add(why, "it cuts layers with weights, and here is none");
     } else {
-        put_choices(c, r, a, kinds, pins, why);
+        put_choices(c, r, system, a, kinds, pins, why);
         if (kinds > 1)
             find_shares(c, &a->cut[0], ret, why);
     }
@@ -549,6 +553,22 @@ static int hypar(const struct topt_request *r, struct topt_chosen *ret,
     return choose(r, TOPT_ACCPAR_HYPAR, ret, err);
 }
 
+static int tofu(const struct topt_request *r, struct topt_chosen *ret,
+                struct topt_error *err)
+{
+    return choose(r, TOPT_ACCPAR_TOFU, ret, err);
+}
+
+const struct topt_system topt_tofu_row = {
+    .name = "tofu-recursive",
+    .searches =
+        "cut by cut, the split of every layer that fetches fewest numbers where every "
+        "tensor is stored in halves (Tofu); what has no weights as tofu",
+    .leaves_out =
+        "replicated parameters and activations, compute time, the cost of later "
+        "cuts, memory",
+    .within = "tofu",
+    .choices = tofu};
 const struct topt_system topt_accpar_row = {
     .name = "accpar",
     .searches = "cut by cut, the type of every layer that takes least time by its own "

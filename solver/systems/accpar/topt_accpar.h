@@ -75,6 +75,12 @@ double topt_accpar_within(const struct topt_accpar_layer *l, double batch,
 double topt_accpar_between(enum topt_accpar_type from, enum topt_accpar_type to,
                            int joins, double a, double b, double f, double e);
 
+/* The same where each side stores half of every tensor, and fetches what it lacks. */
+double topt_tofu_within(const struct topt_accpar_layer *l, double batch,
+                        enum topt_accpar_type t);
+double topt_tofu_between(enum topt_accpar_type from, enum topt_accpar_type to, double f,
+                         double e);
+
 /* Operations of the three products of a layer: forward, error and gradient. */
 double topt_accpar_flops(const struct topt_accpar_layer *l, double batch);
 
@@ -97,7 +103,10 @@ enum topt_accpar_system {
      * consecutive layers exchange, none of what forks and joins. */
     TOPT_ACCPAR_HYPAR,
     TOPT_ACCPAR_ACCPAR, /* all three, by time, shares between unequal groups */
-    TOPT_ACCPAR_SYSTEMS
+    TOPT_ACCPAR_SYSTEMS,
+    /* Tofu (Wang, Huang and Li, EuroSys 2019), no system of AccPar's evaluation: all three, by the
+     * elements fetched where every tensor is stored in halves, halves of work. */
+    TOPT_ACCPAR_TOFU = TOPT_ACCPAR_SYSTEMS
 };
 const char *topt_accpar_system_name(enum topt_accpar_system s);
 
