@@ -611,12 +611,11 @@ static void calibration_said(void)
         "`v100-dgx1-2x8-no-rdma` has half of that, `v100-dgx1-2x8-4x` four times, as "
         "the\n"
         "paper says; `v100-pcie-1x8` was measured. So table 4 is no test of these times, "
-        "and "
-        "no\nother time on this cluster is quite independent of it; memory and shapes "
-        "are. "
-        "The\nlayers of three of its models were made so that table 1's sizes come out, "
-        "and "
-        "what counts as memory\nwas read from that table.\n",
+        "and no\nother time on this cluster is quite independent of it. The layers of "
+        "three of "
+        "its models were\nmade so that table 1's sizes come out, and what counts as "
+        "memory was "
+        "read from that table.\n",
         json_number_value(json_object_get(json_array_get(links, 1), "bytes_per_second")) /
             1e9);
     json_decref(doc);
@@ -639,7 +638,8 @@ static const char closing[] =
     "  slow: computing rises along the frontier where they come in. The paper saw that "
     "of\n"
     "  WideResNet only. They make mini-time faster against data parallel than printed\n"
-    "  (Transformer-S), 16 GPUs no faster than 8 (Transformer), and OptCNN, whose nodes\n"
+    "  (Transformer-S), 16 GPUs no faster than 8 (Transformer), and OptCNN, whose "
+    "devices\n"
     "  share the work, slower than the right end there.\n"
     "- **Tensor reuse.** An output that its consumer reads in another layout is moved. "
     "What\n"

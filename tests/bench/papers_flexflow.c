@@ -70,8 +70,8 @@ static void on_our_links(const char *model, const char *name, int64_t proposals)
     for (int i = 0; i < FLEXFLOW_CAUSES; i++) {
         struct walked w = flexflow_walked(&s, rules[i], proposals, 1);
         if (!i)
-            printf(" %.4g |", w.data_ms);
-        printf(" %.4g, %.4g |", w.best_ms, ours[i]);
+            printf(" %.1f |", w.data_ms);
+        printf(" %.1f, %.1f |", w.best_ms, ours[i]);
     }
     printf("\n");
     study_close(&s);
@@ -115,9 +115,12 @@ void papers_flexflow_why(void)
         "(section 8.1). A\n"
         "  recurrent layer is one operator here, which FlexFlow unrolls, so that its "
         "placement of single\n"
-        "  steps is not in the figures. Inception's walk has few proposals here, and "
-        "finds "
-        "nothing better than\n"
-        "  data parallelism in many more.\n",
+        "  steps is not in the figures. A walk is one of many: where two that differ by "
+        "their "
+        "seeds are not\n"
+        "  both inside the band, the verdict is no. On topt's links the second table "
+        "says who "
+        "is faster, and\n"
+        "  by which cause.\n",
         stdout);
 }

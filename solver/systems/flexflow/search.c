@@ -130,12 +130,13 @@ int topt_flexflow_search(struct topt_flexflow *f, const struct topt_flexflow_sea
 static int half(struct topt_flexflow *f, const struct topt_flexflow_search *o, int random,
                 struct topt_flexflow_walks *ret, struct topt_error *err)
 {
-    int64_t tried = 0, best_at = 0, best = INT64_MAX;
+    int64_t tried = 0, best_at = 0, best = INT64_MAX, each = o->proposals / BUDGET_PART;
+    each = each < FEWEST ? FEWEST : each > A_WALK ? A_WALK : each;
     for (int first = 1; tried < o->proposals && !stopped(o); first = 0) {
         struct topt_flexflow_found found;
         struct topt_flexflow_search one = *o;
         one.seed = o->seed + ret->seeds++;
-        one.proposals = o->proposals - tried < A_WALK ? o->proposals - tried : A_WALK;
+        one.proposals = topt_min(each, o->proposals - tried);
         one.random_start = random && first;
         one.never_stalls = 1;
         if (topt_flexflow_search(f, &one, &found, err))

@@ -125,8 +125,8 @@ struct topt_flexflow_found {
 };
 /* The probability with which the rule takes a strategy that takes 'more_ns' more. */
 double topt_flexflow_accepts(double beta, int64_t more_ns);
-/* Half of the proposals from data parallelism, half from a random strategy, in walks of a thousand,
- * each on from the best before with the next seed, as FlexFlow's public code does; a half whose
+/* Half of the proposals from data parallelism, half from a random strategy, in walks of a quarter of
+ * that and at most a thousand, each on from the best before with the next seed, as FlexFlow's public code does; a half whose
  * last half improves nothing ends.  Ends at the fastest strategy of both. */
 struct topt_flexflow_walks {
     int64_t data_ns, random_ns; /* the starts */
