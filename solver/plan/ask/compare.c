@@ -643,8 +643,8 @@ static void put_question(json_t *doc, const struct topt_request *r, int factors)
     struct topt_text t = {0};
     json_object_set_new(doc, "job", topt_request_job(r));
     json_object_set_new(doc, "assumed", topt_request_assumed(r));
-    topt_text_add(&t, "the same as topt plan --gpus %lld%s%s%s, and all else as here",
-                  (long long)r->gpus, r->framework ? " --framework " : "",
+    topt_text_add(&t, "the same as topt plan%s%s%s, and all else as here",
+                  r->framework ? " --framework " : "",
                   r->framework ? r->framework->name : "",
                   factors == widest ? ""
                   : factors         ? " --factors zero"
