@@ -173,7 +173,10 @@ static int one_network(const struct array *a, const char *name, json_t *rows,
         print_array(a);
         printf(
             "\nBy cut, the first between the kinds of boards where there are two: I the "
-            "batch, II input,\nIII output features; share: of %s\n",
+            "batch, II input,\nIII output features; share: of %s\n"
+            "(0 or 1: one kind has all of the layer, as the other exchanges longer than "
+            "that "
+            "needs for it)\n",
             a->boards[0].name);
     }
     for (int s = 0; s < TOPT_ACCPAR_SYSTEMS; s++) {

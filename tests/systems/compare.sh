@@ -42,6 +42,17 @@ done | sort -n | head -1)
     awk -v a="$(whole overlapped_ns ft)" -v b="$least" 'BEGIN {exit !(a > 0.98 * b)}'
 check "ft's overlapped time is that of its own plan, $(whole overlapped_ns ft) of $least ns"
 
+# of the plans that need as little, the fastest
+# shellcheck disable=SC2086
+"$topt" compare $vgg --framework topt --factors none --memory 1GiB --systems mesh-tensorflow,mesh-tensorflow-reshape --json >out 2>err
+for system in mesh-tensorflow mesh-tensorflow-reshape; do
+    # shellcheck disable=SC2086
+    "$topt" frontier $vgg --framework topt --factors none --algorithm $system --json >frontier 2>err
+    point=$(grep -o '"\(memory_bytes\|time_ns\)": *[0-9]*' frontier | grep -o '[0-9]*$' | head -2 | tr '\n' ' ')
+    [ "$(whole memory_bytes $system) $(whole time_ns $system) " = "$point" ]
+    check "where nothing fits $system has the fastest plan of least memory, $point"
+done
+
 # shellcheck disable=SC2086
 "$topt" compare $vgg --systems optcnn,flexflow,hypar --json >out 2>err && [ "$(grep -c '"budget": *"1.25e+10 pairs of points"' out)" = 2 ] &&
     grep -q '"budget": *"1e+11 pairs of points"' out && row flexflow | grep -q '"budget": *"[0-9]* proposals of seeds 1 to [0-9]*"'

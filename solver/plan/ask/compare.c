@@ -22,7 +22,6 @@
 #include "topt_clock.h"
 #include "topt_json.h"
 #include "topt_minmax.h"
-#include "topt_near.h"
 #include "topt_plan.h"
 #include "topt_question.h"
 #include "topt_simulate.h"
@@ -128,7 +127,7 @@ static int solve(struct entry *e, int64_t begin, struct topt_error *err)
     return e->best.found || !e->least.found ? 0 : fastest_of_least(e, err);
 }
 
-/* The table says which limit ended a search; the flag of time is the next row's afterwards. */
+/* The flag of time is the next row's afterwards. */
 static int note_stopped(struct entry *e, int rc)
 {
     e->stopped = !e->none && (e->best.stopped || topt_planning_over(&e->micros) ||
@@ -220,11 +219,6 @@ static const struct topt_best *shown(const struct entry *e)
     return e->best.found ? &e->best : e->least.found ? &e->least : NULL;
 }
 
-static const char *name_of(const struct entry *e)
-{
-    return e->system ? e->system->name : e->algorithm ? e->algorithm->name : OURS;
-}
-
 /* ---- ours and the others' ---------------------------------------------------------- */
 
 /* Does a plan that another row found lie in our space?  Of the uniform space it is known of
@@ -265,7 +259,7 @@ static int adopt(struct entry *ours, struct topt_best *into, const struct entry 
     into->solution = b->solution;
     into->solution.strategy = copy;
     into->found = 1;
-    ours->found_by = name_of(e);
+    ours->found_by = e->system ? e->system->name : e->algorithm->name;
     into->mesh = b->mesh;
     into->space = b->space;
     into->alike = b->alike;
@@ -485,14 +479,12 @@ static int picked(const struct topt_request *r, const char *name)
     return !r->systems;
 }
 
-/* Where the model has none of what it is for, a row is none. */
 static int has_row(const struct topt_request *r, const struct topt_algorithm *a)
 {
     return picked(r, a->name) && (!a->tables || topt_model_has_tables(r->model));
 }
 
-/* Names of all rows, ours first; NULL past the end. */
-static const char *row_name(const struct topt_system *const *systems, int i)
+const char *topt_compare_row(const struct topt_system *const *systems, int i)
 {
     int n = 1;
     for (; i && topt_algorithm_at(n - 1); n++)
@@ -502,32 +494,6 @@ static const char *row_name(const struct topt_system *const *systems, int i)
         if (!(*systems)->ours && n++ == i)
             return (*systems)->name;
     return i ? NULL : OURS;
-}
-
-/* All that is picked is some row's name. */
-static int check_picked(const struct topt_request *r,
-                        const struct topt_system *const *systems, struct topt_error *err)
-{
-    char word[48], meant[TOPT_NEAR_WORDS];
-    int rc = 0;
-    for (const char *at = r->systems; at && *at && !rc; at += strcspn(at, ",")) {
-        struct topt_near near = {.name = word};
-        struct topt_text all = {0};
-        const char *name;
-        int found = 0;
-        at += *at == ',';
-        snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ","), at);
-        for (int i = 0; (name = row_name(systems, i)); i++) {
-            found |= !strcmp(word, name);
-            topt_near_try(&near, name);
-            topt_text_add(&all, "%s%s", i ? ", " : "", name);
-        }
-        if (!found)
-            rc = topt_fail(err, TOPT_ERR_USAGE, "no system is called '%s'%s (one of %s)",
-                           word, topt_near_words(&near, meant), all.s ? all.s : "");
-        topt_text_fini(&all);
-    }
-    return rc;
 }
 
 /* ---- the whole --------------------------------------------------------------------- */
@@ -549,7 +515,7 @@ static int count_rows(const struct topt_request *r,
 }
 
 /* What has a plan of our space: ours first, then what searches a part of the space, then what chooses
- * splits.  Returns how many were asked. */
+ * splits; '*ret' are asked. */
 static int ask_space(struct entry *e, struct topt_request *r,
                      const struct topt_system *const *systems, struct limits *l, int *ret,
                      struct topt_error *err)
@@ -672,8 +638,8 @@ int topt_plan_compare(const struct topt_request *r,
     int factors = 0;
     *ret = NULL;
     json_t *stopped = json_object();
-    int rc = topt_request_check(r, err) || check_picked(r, systems, err) ||
-             ask_all(r, systems, rows, &factors, stopped, err);
+    int rc =
+        topt_request_check(r, err) || ask_all(r, systems, rows, &factors, stopped, err);
     if (!rc)
         put_first(rows, systems);
     json_t *ours = json_array_get(rows, 0);

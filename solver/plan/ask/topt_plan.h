@@ -76,6 +76,9 @@ int topt_plan_compare(const struct topt_request *r,
                       const struct topt_system *const *systems, json_t **ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The name of its i-th row, ours first, whether a model has it or not; NULL past the end. */
+const char *topt_compare_row(const struct topt_system *const *systems, int i);
+
 /* Explain a plan in paragraphs; freed by the caller. */
 struct topt_explain_options {
     int operators; /* every operator by itself */

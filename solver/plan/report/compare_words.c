@@ -317,27 +317,18 @@ static void show_why(struct topt_text *t, const json_t *rows)
     }
 }
 
-static const char *budget_of(const json_t *rows, size_t i)
-{
-    return topt_json_words_at(json_array_get(rows, i), "budget");
-}
-
-/* "ft: 1e+11 pairs of points; data-parallel, horovod: ...", equal ones together. */
+/* "ft: 1e+11 pairs of points; data-parallel, horovod: ...", equal neighbors together. */
 static void show_budgets(struct topt_text *t, const json_t *rows)
 {
     struct topt_text words = {0};
-    for (size_t i = 0, first = 0; i < json_array_size(rows); i++, first = 0) {
-        while (strcmp(budget_of(rows, first), budget_of(rows, i)) != 0)
-            first++;
-        for (size_t k = i; first == i && k < json_array_size(rows); k++)
-            if (!strcmp(budget_of(rows, k), budget_of(rows, i)))
-                topt_text_add(&words, "%s%s",
-                              k > i ? ", "
-                              : i   ? "; "
-                                    : "",
-                              topt_json_words_at(json_array_get(rows, k), "algorithm"));
-        if (first == i)
-            topt_text_add(&words, ": %s", budget_of(rows, i));
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i), *next = json_array_get(rows, i + 1);
+        const char *budget = topt_json_words_at(row, "budget");
+        topt_text_add(&words, "%s", topt_json_words_at(row, "algorithm"));
+        if (next && !strcmp(budget, topt_json_words_at(next, "budget")))
+            topt_text_add(&words, ", ");
+        else
+            topt_text_add(&words, ": %s%s", budget, next ? "; " : "");
     }
     topt_text_of_words(t, "budgets", words.s ? words.s : "");
     topt_text_fini(&words);
