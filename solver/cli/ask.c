@@ -259,6 +259,7 @@ int topt_ask(struct topt_question *q, const struct topt_option *table, const cha
                          "--hw takes one profile here; topt plan takes several");
     q->r.seed = (uint64_t)q->a.seed;
     q->r.proposals = q->a.proposals;
+    q->r.systems = q->a.systems;
     return load(q, err);
 }
 
@@ -282,6 +283,8 @@ void topt_ask_watch(struct topt_question *q)
 void topt_ask_begin(struct topt_question *q)
 {
     q->r.stop = topt_stop_after(q->a.seconds);
+    q->r.seconds = q->a.seconds;
+    q->r.arm = topt_stop_again;
     topt_ask_watch(q);
 }
 

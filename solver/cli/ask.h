@@ -25,7 +25,7 @@ struct topt_args {
     struct topt_query asked;
     const char *hw, *batch; /* a file, too, or several; several, or "auto" */
     const char *price;      /* one for each of hw */
-    const char *output, *plan, *svg, *loss, *as, *part, *lines, *limit;
+    const char *output, *plan, *svg, *loss, *as, *part, *lines, *limit, *systems;
     const char *as_is; /* a run's script; "": the model's file is one; NULL: none */
     int64_t threads, count, seed, work, entries, proposals;
     double seconds, capacity;

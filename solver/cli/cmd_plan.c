@@ -15,6 +15,7 @@
 #include "topt_answer_lines.h"
 #include "topt_answer_text.h"
 #include "topt_json.h"
+#include "topt_near.h"
 #include "topt_show_plan.h"
 #include "topt_search_cmd.h"
 #include "topt_text.h"
@@ -63,6 +64,8 @@ static const struct topt_option compare_options[] = {
                  "what other systems would choose on 8 GPUs"),
     {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "number of GPUs"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw times and memory"},
+    {"systems", TOPT_OPT_STRING, ASK_AT(systems), "LIST",
+     "only these rows beside ft, as optcnn,accpar (default: all)"},
     {"seed", TOPT_OPT_COUNT, ASK_AT(seed), "S",
      "seed of FlexFlow's random walk (default: 1)"},
     {"proposals", TOPT_OPT_COUNT, ASK_AT(proposals), "N",
@@ -402,11 +405,39 @@ int topt_cmd_frontier(int argc, char **argv)
 
 /* Systems that search by themselves; those that search a part of our space are rows of
  * solver/plan/request/algorithm.c. */
-static const struct topt_system *const systems[] = {
-    &topt_unequal_row, &topt_accpar_row, &topt_hypar_row, &topt_flexflow_row, NULL};
+static const struct topt_system *const systems[] = {&topt_unequal_row,  &topt_tofu_row,
+                                                    &topt_accpar_row,   &topt_hypar_row,
+                                                    &topt_flexflow_row, NULL};
+
+/* All that --systems picks is some row's name. */
+static int check_systems(const char *picked, struct topt_error *err)
+{
+    char word[48], meant[TOPT_NEAR_WORDS];
+    int rc = 0;
+    for (const char *at = picked; at && *at && !rc; at += strcspn(at, ",")) {
+        struct topt_near near = {.name = word};
+        struct topt_text all = {0};
+        const char *name;
+        int found = 0;
+        at += *at == ',';
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ","), at);
+        for (int i = 0; (name = topt_compare_row(systems, i)); i++) {
+            found |= !strcmp(word, name);
+            topt_near_try(&near, name);
+            topt_text_add(&all, "%s%s", i ? ", " : "", name);
+        }
+        if (!found)
+            rc = topt_fail(err, TOPT_ERR_USAGE, "no system is called '%s'%s (one of %s)",
+                           word, topt_near_words(&near, meant), all.s ? all.s : "");
+        topt_text_fini(&all);
+    }
+    return rc;
+}
 
 static int compare_all(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
+    if (check_systems(r->systems, err))
+        return -1;
     return topt_plan_compare(r, systems, ret, err);
 }
 

@@ -173,7 +173,10 @@ static int one_network(const struct array *a, const char *name, json_t *rows,
         print_array(a);
         printf(
             "\nBy cut, the first between the kinds of boards where there are two: I the "
-            "batch, II input,\nIII output features; share: of %s\n",
+            "batch, II input,\nIII output features; share: of %s\n"
+            "(0 or 1: one kind has all of the layer, as the other exchanges longer than "
+            "that "
+            "needs for it)\n",
             a->boards[0].name);
     }
     for (int s = 0; s < TOPT_ACCPAR_SYSTEMS; s++) {
@@ -214,19 +217,22 @@ static int accpar(const struct args *args, const char *network, json_t *ret,
 static void show_model(const struct topt_parallax_model *m, int json, json_t *rows)
 {
     const struct topt_parallax_cluster *c = topt_parallax_titanxp();
-    double speed[4];
-    int partitions = 0;
-    for (int s = 0; s < 4; s++)
+    double speed[TOPT_PARALLAX_SYSTEMS];
+    int partitions = 0, of_hybrid = 0;
+    for (int s = 0; s < TOPT_PARALLAX_SYSTEMS; s++) {
         speed[s] =
             topt_parallax_throughput(m, c, (enum topt_parallax_system)s, &partitions);
-    json_array_append_new(rows, json_pack("{s:s, s:f, s:f, s:f, s:f, s:i}", "model",
-                                          m->name, "all_reduce", speed[0], "servers",
-                                          speed[1], "aggregating_servers", speed[2],
-                                          "hybrid", speed[3], "partitions", partitions));
+        of_hybrid = s == TOPT_PARALLAX_HYBRID ? partitions : of_hybrid;
+    }
+    json_array_append_new(rows,
+                          json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:i}", "model",
+                                    m->name, "all_reduce", speed[0], "servers", speed[1],
+                                    "aggregating_servers", speed[2], "hybrid", speed[3],
+                                    "by_rates", speed[4], "partitions", of_hybrid));
     if (!json)
-        printf("%-14s %6.2f %11.0f %11.0f %11.0f %11.0f %11d\n", m->name,
+        printf("%-14s %6.2f %11.0f %11.0f %11.0f %11.0f %11.0f %11d\n", m->name,
                m->sparse > 0 ? m->alpha : 1, speed[0], speed[1], speed[2], speed[3],
-               partitions);
+               speed[4], of_hybrid);
 }
 
 static void show_bytes(int json, json_t *rows)
@@ -262,9 +268,11 @@ static int parallax(const struct args *args, const char *none, json_t *ret,
                          "parallax has its paper's models and cluster, and takes --json");
     if (!args->json)
         printf("Images or words a second on 8 machines of 6 TITAN Xp, by a model of its "
-               "own (nothing overlaps)\n\n%-14s %6s %11s %11s %11s %11s %11s\n",
+               "own (nothing overlaps).\nThe hybrid has sparse variables on servers; by "
+               "rates: on rings where bytes over rates say so\n\n"
+               "%-14s %6s %11s %11s %11s %11s %11s %11s\n",
                "model", "alpha", "all-reduce", "servers", "aggregating", "hybrid",
-               "partitions");
+               "by rates", "partitions");
     for (int i = 0; i < n; i++)
         show_model(&m[i], args->json, rows);
     show_bytes(args->json, bytes);

@@ -9,12 +9,14 @@
 #include <stddef.h>
 #include <sys/time.h>
 
-static atomic_bool stop, in_time;
+static atomic_bool stop, in_time, interrupted;
 
 static void on_signal(int number)
 {
     if (number == SIGALRM && !atomic_load(&stop))
         atomic_store(&in_time, 1);
+    if (number != SIGALRM)
+        atomic_store(&interrupted, 1);
     atomic_store(&stop, 1);
 }
 
@@ -44,4 +46,12 @@ const atomic_bool *topt_stop_after(double seconds)
     if (seconds > 0 && seconds < 1e9)
         set_alarm(seconds);
     return &stop;
+}
+
+void topt_stop_again(double seconds)
+{
+    if (atomic_load(&interrupted))
+        return;
+    set_alarm(seconds);
+    atomic_store(&stop, 0);
 }

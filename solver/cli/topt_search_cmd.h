@@ -13,6 +13,10 @@ int topt_cmd_solve(int argc, char **argv);
  * the wall, and by the first interrupt.  For a program's main thread, once. */
 const atomic_bool *topt_stop_after(double seconds);
 
+/* Begin the time anew: clear the flag, and set it after so many seconds from now.  Not after an
+ * interrupt. */
+void topt_stop_again(double seconds);
+
 /* Was it set by the time that was given, and not by an interrupt before? */
 int topt_stop_was_in_time(void);
 

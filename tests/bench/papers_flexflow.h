@@ -2,10 +2,8 @@
 #ifndef PAPERS_FLEXFLOW_H
 #define PAPERS_FLEXFLOW_H
 
-#include "papers_systems.h"
-
-void papers_flexflow(papers_claim *claim, papers_head *head);
-/* What was measured by hand, after the table. */
-void papers_flexflow_said(void);
+/* Its tables; and what is said of them, at the end of the document. */
+void papers_flexflow(void);
+void papers_flexflow_why(void);
 
 #endif

@@ -2,9 +2,7 @@
 #ifndef PAPERS_INDEX_H
 #define PAPERS_INDEX_H
 
-/* Told as the document is printed: the title of a table, and each of its rows. */
-void papers_index_section(const char *title);
-void papers_index_claim(int holds);
+/* After all other tables, of which it counts the rows. */
 void papers_index(void);
 
 #endif

@@ -59,7 +59,8 @@ static void widen(json_t *ops, int64_t width)
 static struct topt_model *load_model(const struct study_ask *ask)
 {
     struct topt_error err = {0};
-    struct topt_model *m = topt_model_load(ask->model, NULL, &err);
+    struct topt_model *m = topt_model_load(
+        ask->model, &(struct topt_import_options){.batch = ask->batch}, &err);
     if (m && ask->width) {
         json_t *doc = topt_model_to_json(m);
         topt_model_destroy(m);
@@ -249,6 +250,17 @@ struct figure study_least(struct study *s)
 struct figure study_fastest(struct study *s, int64_t bytes)
 {
     return one(s, FASTEST, bytes);
+}
+
+void study_fastest_told(struct study *s, study_told *told, void *ctx)
+{
+    struct topt_solutions all = solve(s, FASTEST, 0, 0);
+    struct topt_costing k;
+    struct topt_error err = {0};
+    if (!all.n || topt_grid_costing(&s->shape, &all.at[all.n - 1].degrees, &k, &err) ||
+        told(ctx, &k, all.at[all.n - 1].strategy, &err))
+        give_up(s->model->name, &err);
+    topt_solutions_fini(&all);
 }
 
 int study_frontier(struct study *s, struct figure **ret)

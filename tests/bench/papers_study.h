@@ -13,6 +13,7 @@
 struct study_ask {
     const char *model; /* "paper:transformer" */
     int64_t width;     /* of a transformer instead of its own; 0: its own */
+    int64_t batch;     /* 0: its own */
     const char *hw;
     int nodes, per_node;
     enum topt_space space;
@@ -54,6 +55,10 @@ void study_close(struct study *s);
 struct figure study_least(struct study *s);
 /* The fastest within 'bytes' (0: any). */
 struct figure study_fastest(struct study *s, int64_t bytes);
+/* The fastest of all, told to whoever asks, who returns -1 with an error. */
+typedef int study_told(void *ctx, const struct topt_costing *k,
+                       const struct topt_strategy *at, struct topt_error *err);
+void study_fastest_told(struct study *s, study_told *told, void *ctx);
 /* The whole frontier; returns how many points, in an array that the caller frees. */
 int study_frontier(struct study *s, struct figure **ret);
 /* The same as what it costs alone, which is quicker. */

@@ -364,8 +364,8 @@ small="$model --hw a100-80-dgx --batch 8 --seq 4096 --gpus 8 --space canonical"
 check "compare says which question of topt plan its own is: $like"
 # shellcheck disable=SC2086
 "$topt" compare $small --framework topt >out 2>err && head -2 out | grep -q '8 x 4,096 tokens per step, bf16-mixed, for topt run' &&
-    ! grep -q '^question' out
-check "its head is the one of topt plan"
+    grep -q '^question  the same as topt plan --framework topt --factors zero, and all else as here$' out
+check "its head is the one of topt plan, with the question that is the same"
 
 ask --gpus 8 && "$topt" explain plan.json --around >words 2>err &&
     grep -q '^  4 GPUs: .* fits too, and takes .* times as long' words && grep -q '^  16 GPUs: ' words && ! grep -q ' 7 GPUs' words

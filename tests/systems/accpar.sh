@@ -36,6 +36,9 @@ for system in accpar hypar; do
 done
 compare paper:transformer-s 16 && least "$(whole time_ns ft)" "$(whole time_ns accpar)" && least "$(whole time_ns accpar)" "$(whole time_ns hypar)"
 check "Transformer-S, layers of which paths fork and join: AccPar is between ft and HyPar"
+"$topt" compare paper:vgg16 --hw v100-dgx1-2x8 --gpus 8 --space canonical --blocks alike --systems tofu,tofu-recursive --json >out 2>err
+least "$(whole time_ns tofu)" "$(whole time_ns tofu-recursive)" && [ "$(whole least_bytes tofu)" = "$(whole least_bytes tofu-recursive)" ]
+check "Tofu's recursion by numbers fetched is in tofu's space, as small and no faster, $(whole time_ns tofu-recursive) and $(whole time_ns tofu) ns"
 compare paper:vgg16 6 && row accpar | grep -q '"feasible": *false' && row accpar | grep -q "power of 2"
 check "six devices are not cut in halves"
 compare paper:vgg16 8 --pin 'classes=b:8' && row accpar | grep -q '"feasible": *false' && row accpar | grep -q "takes no pins"

@@ -2,8 +2,13 @@
 #include <math.h>
 #include <stdint.h>
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "models.h"
 #include "tap.h"
 #include "topt_accpar.h"
+#include "topt_accpar_row.h"
 
 #define I   TOPT_ACCPAR_BATCH
 #define II  TOPT_ACCPAR_INPUT
@@ -223,6 +228,59 @@ static void arrays(void)
        "arrays that can't be halved are refused");
 }
 
+/* ---- rows of comparisons ------------------------------------------------------------- */
+
+/* Operators with parameters that the system says nothing of; -1: it has no plan. */
+static int left_open(const struct topt_system *system, const struct topt_model *m,
+                     const struct topt_hw *hw)
+{
+    struct topt_request r;
+    struct topt_chosen chosen;
+    int open = 0;
+    topt_request_init(&r);
+    r.model = m;
+    r.hw = hw;
+    r.gpus = 4;
+    if (system->choices(&r, &chosen, NULL))
+        return -1;
+    for (int i = 0; i < m->nops && chosen.pins; i++) {
+        const struct topt_op *o = &m->op[i];
+        char pin[128];
+        snprintf(pin, sizeof pin, ";%s=", o->name);
+        int said = strstr(chosen.pins, pin) != NULL ||
+                   !strncmp(chosen.pins, pin + 1, strlen(pin + 1));
+        open += topt_op_parameters(o) > 0 && !said;
+    }
+    open = chosen.pins ? open : -1;
+    free(chosen.pins);
+    free(chosen.why);
+    return open;
+}
+
+static void every_weight(void)
+{
+    struct topt_hw *hw = topt_hw_load("v100-dgx1-2x8", NULL);
+    static const char *const papers[] = {"paper:dlrm",      "paper:words",
+                                         "paper:rnn",       "paper:nmt",
+                                         "paper:inception", "paper:transformer-s"};
+    struct topt_model *m[] = {build_mlp(), build_gpt(), build_lstm(), build_moe(), NULL,
+                              NULL,        NULL,        NULL,         NULL,        NULL};
+    int open = 0, planned = 0;
+    enum { MODELS = sizeof m / sizeof *m, PAPERS = sizeof papers / sizeof *papers };
+    for (int i = 0; i < MODELS; i++) {
+        if (!m[i])
+            m[i] = topt_model_load(papers[i - (MODELS - PAPERS)], NULL, NULL);
+        int a = left_open(&topt_accpar_row, m[i], hw),
+            b = left_open(&topt_hypar_row, m[i], hw);
+        planned += a >= 0 && b >= 0;
+        open += a + b;
+        topt_model_destroy(m[i]);
+    }
+    topt_hw_destroy(hw);
+    is_int(planned, MODELS, "tables, experts, recurrent layers and convolutions are cut");
+    is_int(open, 0, "and no weight is left to another search");
+}
+
 int main(void)
 {
     tables();
@@ -233,5 +291,6 @@ int main(void)
     crossing();
     shares();
     arrays();
+    every_weight();
     return done_testing();
 }

@@ -3,7 +3,9 @@
  * A system is a row: of algorithm.c, where it searches a part of the space, or of whoever asks,
  * where it searches by itself (struct topt_system) or only chooses splits, which are pinned then.
  * Each answers with its fastest strategy within the limit, or, where it has none, with the one
- * that needs least.  Every strategy is costed again by the checker.
+ * that needs least.  Every strategy is costed again by the checker.  A limit of work or of time is
+ * shared: half is ours; of counted work each other row has a sixteenth, of time an equal part
+ * of what is left when it begins.  A row says what it had.
  *
  * What a part of the space has, the whole has: where operators of ours were decided by
  * heuristic, ours is the best of what any row found there. */
@@ -39,7 +41,10 @@ struct entry {
     struct topt_chosen chosen;              /* these, and what it says of them */
     int by_groups; /* with shares, by which 'groups' is its cost */
     struct topt_group_costs groups;
-    int none; /* it has no plan here */
+    int none;    /* it has no plan here */
+    int stopped; /* its budget ended a search */
+    char budget[64];
+    const char *found_by; /* ours: the row whose search found it, NULL: our own */
     int again; /* where nothing fits, more is asked for: the least with this is of no use */
     struct topt_request own;
     struct topt_planning micros; /* of it */
@@ -49,6 +54,8 @@ struct entry {
         cost; /* of the plan that the row shows, and its program's peak */
     int64_t peak_bytes;
     int64_t overlapped_ns; /* a step whose gradients travel in buckets behind backward */
+    int64_t simulated_ns;  /* ... by the simulation of 'simulates' */
+    const struct topt_system *simulates; /* NULL: none has one of its own */
 };
 
 static void entry_fini(struct entry *e)
@@ -60,11 +67,44 @@ static void entry_fini(struct entry *e)
     free(e->chosen.why);
 }
 
-/* Our search may take half of the counted work, each other system a sixteenth. */
-static void take_share(struct entry *e)
+/* What rows may take together, and how many are still to come. */
+struct limits {
+    const struct topt_request *r;
+    int64_t begin_ns;
+    int left;
+};
+
+/* Begin a row: its share of time, of counted work where there is no limit of time; in words. */
+static void begin_row(struct limits *l, int ours, int64_t *max_work, char *budget,
+                      size_t size)
 {
-    if (e->own.max_work)
-        e->own.max_work = 1 + e->own.max_work / (e->algorithm ? 16 : 2);
+    const struct topt_request *r = l->r;
+    double left = r->seconds - (double)(topt_clock_ns() - l->begin_ns) / 1e9;
+    int of = ours ? 2 : l->left;
+    l->left--;
+    if (r->arm && r->seconds > 0) {
+        left = left > 0.01 ? left / of : 0.01;
+        r->arm(left);
+        snprintf(budget, size, "%.3g s", left);
+    } else if (max_work && *max_work) {
+        *max_work = 1 + *max_work / (ours ? 2 : 16);
+        snprintf(budget, size, "%.3g pairs of points", (double)*max_work);
+    } else {
+        snprintf(budget, size, "no limit");
+    }
+}
+
+/* Where nothing fits: of the plans that need as little, the fastest. */
+static int fastest_of_least(struct entry *e, struct topt_error *err)
+{
+    struct topt_best fast = {.found = 0}, least = e->least;
+    if (topt_count_solve(&e->micros, e->own.gpus, least.solution.memory_bytes,
+                         TOPT_GOAL_FASTEST, &fast, err) &&
+        !topt_planning_gave_up(&e->micros, err))
+        return -1;
+    e->least = fast.found ? fast : least;
+    topt_best_fini(fast.found ? &least : &fast);
+    return 0;
 }
 
 /* The fastest of 'own', and the least memory that it can do with, if that is found before the
@@ -82,20 +122,28 @@ static int solve(struct entry *e, int64_t begin, struct topt_error *err)
     if (topt_planning_over(&e->micros) || *e->micros.too_large ||
         (e->again && !e->best.found))
         return 0;
-    return topt_count_solve(&e->micros, r->gpus, 0, TOPT_GOAL_LEAST, &e->least, err) &&
-                   !topt_planning_gave_up(&e->micros, err)
-               ? -1
-               : 0;
+    if (topt_count_solve(&e->micros, r->gpus, 0, TOPT_GOAL_LEAST, &e->least, err))
+        return topt_planning_gave_up(&e->micros, err) ? 0 : -1;
+    return e->best.found || !e->least.found ? 0 : fastest_of_least(e, err);
+}
+
+/* The flag of time is the next row's afterwards. */
+static int note_stopped(struct entry *e, int rc)
+{
+    e->stopped = !e->none && (e->best.stopped || topt_planning_over(&e->micros) ||
+                              *e->micros.too_large);
+    return rc;
 }
 
 static int ask(struct entry *e, const struct topt_request *r,
-               const struct topt_algorithm *algorithm, struct topt_error *err)
+               const struct topt_algorithm *algorithm, struct limits *l,
+               struct topt_error *err)
 {
     e->algorithm = algorithm;
     e->own = *r;
     e->own.algorithm = algorithm ? algorithm->name : NULL;
-    take_share(e);
-    return solve(e, topt_clock_ns(), err);
+    begin_row(l, !algorithm, &e->own.max_work, e->budget, sizeof e->budget);
+    return note_stopped(e, solve(e, topt_clock_ns(), err));
 }
 
 /* It has no plan where what it chose is none of our space. */
@@ -124,18 +172,19 @@ static int solve_shares(struct entry *e, int64_t begin, struct topt_error *err)
 /* Splits that a system chooses by itself; what it leaves open is the fastest, whatever memory
  * that takes. */
 static int ask_choices(struct entry *e, const struct topt_request *r,
-                       const struct topt_system *system, struct topt_error *err)
+                       const struct topt_system *system, struct limits *l,
+                       struct topt_error *err)
 {
     int64_t begin = topt_clock_ns();
     struct topt_error refused = {0};
     e->system = system;
-    e->algorithm = topt_algorithm_find("right-end");
+    e->algorithm = topt_algorithm_find(system->within ? system->within : "right-end");
     e->own = *r;
     e->own.algorithm = e->algorithm->name;
     e->own.space = r->space == TOPT_SPACE_UNIFORM ? TOPT_SPACE_CANONICAL : r->space;
     e->own.factors =
         r->factors & TOPT_FACTOR_MICRO; /* none where they are chosen for us */
-    take_share(e);
+    begin_row(l, 0, &e->own.max_work, e->budget, sizeof e->budget);
     if (r->pin) {
         topt_fail(&refused, TOPT_ERR_USAGE, "it takes no pins");
         return refuse(e, &refused, err);
@@ -147,7 +196,8 @@ static int ask_choices(struct entry *e, const struct topt_request *r,
         e->own.space = TOPT_SPACE_FULL; /* it says which axes */
     if (!e->own.pin || topt_request_check(&e->own, &refused))
         return refuse(e, &refused, err);
-    return e->chosen.share[0] ? solve_shares(e, begin, err) : solve(e, begin, err);
+    return note_stopped(e, e->chosen.share[0] ? solve_shares(e, begin, err)
+                                              : solve(e, begin, err));
 }
 
 /* The least memory that it can do with tells more than that nothing was found. */
@@ -209,6 +259,7 @@ static int adopt(struct entry *ours, struct topt_best *into, const struct entry 
     into->solution = b->solution;
     into->solution.strategy = copy;
     into->found = 1;
+    ours->found_by = e->system ? e->system->name : e->algorithm->name;
     into->mesh = b->mesh;
     into->space = b->space;
     into->alike = b->alike;
@@ -278,29 +329,11 @@ static int cost_plan(struct entry *e, const struct topt_best *b, struct topt_err
         topt_plan_check(&k, x->strategy, x->memory_bytes, x->time_ns, &e->cost,
                         &e->peak_bytes, err) ||
         (e->by_groups ? cost_groups(e, b, k, err)
-                      : simulate(&k, x->strategy, ways, nways, &e->overlapped_ns, err));
+                      : simulate(&k, x->strategy, ways, nways, &e->overlapped_ns, err)) ||
+        (e->simulates && x->degrees.micro_batches <= 1 &&
+         e->simulates->simulate(&k, x->strategy, &e->simulated_ns, err));
     topt_grid_close(&s);
     return rc ? -1 : 0;
-}
-
-/* The costs of every row.  Our time with communication overlapped is the least of all plans that lie
- * in our space. */
-static int cost_all(struct entry *e, int n, struct topt_error *err)
-{
-    struct entry *ours = &e[0];
-    for (int i = 0; i < n; i++) {
-        const struct topt_best *b = shown(&e[i]);
-        int lies = 0;
-        if (b && cost_plan(&e[i], b, err))
-            return -1;
-        if (i && e[i].best.found && !e[i].by_groups &&
-            e[i].overlapped_ns < ours->overlapped_ns &&
-            is_ours(ours, &e[i], b, &lies, err))
-            return -1;
-        if (lies)
-            ours->overlapped_ns = e[i].overlapped_ns;
-    }
-    return 0;
 }
 
 /* ---- rows -------------------------------------------------------------------------- */
@@ -371,6 +404,9 @@ static int put_row(const struct entry *e, json_t *rows, struct topt_error *err)
     json_t *row = s   ? head_json(s->name, s->searches, s->leaves_out, e->search_ns)
                   : a ? head_json(a->name, a->searches, a->leaves_out, e->search_ns)
                       : head_json(OURS, "the whole space", NULL, e->search_ns);
+    json_object_set_new(row, "budget", json_string(e->budget));
+    if (e->found_by)
+        json_object_set_new(row, "found_by", json_string(e->found_by));
     if (json_array_append_new(rows, row))
         return topt_nomem(err, "the comparison");
     if (b && put_plan(e, b, row, err))
@@ -386,48 +422,112 @@ static int put_row(const struct entry *e, json_t *rows, struct topt_error *err)
     return 0;
 }
 
-static int put_systems(const struct topt_request *r,
-                       const struct topt_system *const *systems, json_t *rows,
-                       struct topt_error *err)
+static int put_system(const struct topt_request *r, const struct topt_system *s,
+                      const struct entry *ours, struct limits *l, json_t *rows,
+                      struct topt_error *err)
 {
-    for (int i = 0; systems && systems[i]; i++) {
-        const struct topt_system *s = systems[i];
-        int64_t begin = topt_clock_ns();
-        json_t *answer = NULL;
-        if (!s->answer)
-            continue;
-        if (s->answer(r, topt_request_limit(r), &answer, err))
-            return -1;
-        json_t *row =
-            head_json(s->name, s->searches, s->leaves_out, topt_clock_ns() - begin);
-        if (answer)
-            json_object_update(row, answer);
-        if (row && !json_object_get(row, "feasible"))
-            json_object_set_new(row, "feasible", json_boolean(answer != NULL));
-        json_decref(answer);
-        json_array_append_new(rows, row);
+    int64_t begin = topt_clock_ns();
+    char budget[64];
+    json_t *answer = NULL;
+    begin_row(l, s->ours, NULL, budget, sizeof budget);
+    if (s->answer(r, topt_request_limit(r), &answer, err))
+        return -1;
+    json_t *row = head_json(s->name, s->searches, s->leaves_out, topt_clock_ns() - begin);
+    if (row) {
+        json_object_set_new(row, "budget", json_string(budget));
+        json_object_set_new(row, "feasible", json_boolean(answer != NULL));
+        json_object_update(row, answer);
+        if (s->simulate && answer && ours->simulated_ns)
+            json_object_set_new(row, "ours_ns", json_integer(ours->simulated_ns));
     }
-    return 0;
+    json_decref(answer);
+    return json_array_append_new(rows, row) ? topt_nomem(err, "the comparison") : 0;
 }
 
-/* ---- the whole --------------------------------------------------------------------- */
+/* ---- asking all of them ----------------------------------------------------------- */
 
 /* Every system searches sharding beside splits; where our own search finds nothing that
  * fits, every system searches all factors. */
-static int ask_ours(struct entry *e, struct topt_request *r, struct topt_error *err)
+static int ask_ours(struct entry *e, struct topt_request *r, struct limits *l,
+                    struct topt_error *err)
 {
     enum topt_space space = topt_space_resolve(r->space, (int)r->gpus);
     int widest = topt_request_widest(r, space);
     r->factors = topt_request_factors(r, space);
     e->again = r->factors != widest;
-    if (ask(e, r, NULL, err))
+    if (ask(e, r, NULL, l, err))
         return -1;
     if (e->best.found || e->best.stopped || r->factors == widest)
         return 0;
     entry_fini(e);
     *e = (struct entry){0};
     r->factors = widest;
-    return ask(e, r, NULL, err);
+    return ask(e, r, NULL, l, err);
+}
+
+/* ---- which rows -------------------------------------------------------------------- */
+
+/* Is the row one of those that are picked (request.systems)? */
+static int picked(const struct topt_request *r, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = r->systems; at && *at; at += strcspn(at, ",")) {
+        at += *at == ',';
+        if (strcspn(at, ",") == n && !strncmp(at, name, n))
+            return 1;
+    }
+    return !r->systems;
+}
+
+static int has_row(const struct topt_request *r, const struct topt_algorithm *a)
+{
+    return picked(r, a->name) && (!a->tables || topt_model_has_tables(r->model));
+}
+
+const char *topt_compare_row(const struct topt_system *const *systems, int i)
+{
+    int n = 1;
+    for (; i && topt_algorithm_at(n - 1); n++)
+        if (n == i)
+            return topt_algorithm_at(n - 1)->name;
+    for (; i && systems && *systems; systems++)
+        if (!(*systems)->ours && n++ == i)
+            return (*systems)->name;
+    return i ? NULL : OURS;
+}
+
+/* ---- the whole --------------------------------------------------------------------- */
+
+/* How many; '*ret_simulates': the one that simulates plans by itself, NULL: none. */
+static int count_rows(const struct topt_request *r,
+                      const struct topt_system *const *systems,
+                      const struct topt_system **ret_simulates)
+{
+    int n = 1;
+    for (int i = 0; topt_algorithm_at(i); i++)
+        n += has_row(r, topt_algorithm_at(i));
+    for (; systems && *systems; systems++) {
+        int row = (*systems)->ours || picked(r, (*systems)->name);
+        *ret_simulates = row && (*systems)->simulate ? *systems : *ret_simulates;
+        n += row;
+    }
+    return n;
+}
+
+/* What has a plan of our space: ours first, then what searches a part of the space, then what chooses
+ * splits; '*ret' are asked. */
+static int ask_space(struct entry *e, struct topt_request *r,
+                     const struct topt_system *const *systems, struct limits *l, int *ret,
+                     struct topt_error *err)
+{
+    int rc = ask_ours(&e[(*ret)++], r, l, err);
+    for (int i = 0; topt_algorithm_at(i) && !rc; i++)
+        if (has_row(r, topt_algorithm_at(i)))
+            rc = ask(&e[(*ret)++], r, topt_algorithm_at(i), l, err);
+    for (int i = 0; !rc && systems && systems[i]; i++)
+        if (systems[i]->choices && picked(r, systems[i]->name))
+            rc = ask_choices(&e[(*ret)++], r, systems[i], l, err);
+    return rc;
 }
 
 /* A row for each system, into 'rows': the space's own answer first, then what searches a part of the
@@ -437,36 +537,32 @@ static int ask_all(const struct topt_request *asked_for,
                    const struct topt_system *const *systems, json_t *rows,
                    int *ret_factors, json_t *ret_stopped, struct topt_error *err)
 {
-    int parts = 0, n = 0, asked = 0;
     struct topt_request question = *asked_for, *r = &question;
-    while (topt_algorithm_at(parts))
-        parts++;
-    while (systems && systems[n])
-        n++;
-    struct entry *e = calloc((size_t)(1 + parts + n), sizeof *e);
+    const struct topt_system *simulates = NULL;
+    int n = count_rows(r, systems, &simulates), asked = 0;
+    struct limits l = {asked_for, topt_clock_ns(), n};
+    struct entry *e = calloc((size_t)n, sizeof *e);
     if (!e)
         return topt_nomem(err, "the comparison");
-    int rc = ask_ours(&e[asked++], r, err);
+    int rc = ask_space(e, r, systems, &l, &asked, err);
+    e[0].simulates = simulates;
     *ret_factors = r->factors;
-    for (int i = 0; i < parts && !rc; i++)
-        if (!topt_algorithm_at(i)->tables || topt_model_has_tables(r->model))
-            rc = ask(&e[asked++], r, topt_algorithm_at(i), err);
-    for (int i = 0; !rc && systems && systems[i]; i++)
-        if (systems[i]->choices)
-            rc = ask_choices(&e[asked++], r, systems[i], err);
-    for (int i = 0; i < asked && !rc; i++) /* the table says which limit ended a search */
-        if (!e[i].none && (e[i].best.stopped || topt_planning_over(&e[i].micros) ||
-                           *e[i].micros.too_large))
+    for (int i = 0; i < asked && !rc; i++)
+        if (e[i].stopped)
             topt_answer_put_stopped(ret_stopped, &e[i].micros);
     for (int i = 1; i < asked && !rc; i++)
         rc = adopt_better(&e[0], &e[i], err);
-    rc = rc || cost_all(e, asked, err);
+    for (int i = 0; i < asked && !rc; i++)
+        rc = shown(&e[i]) ? cost_plan(&e[i], shown(&e[i]), err) : 0;
     for (int i = 0; i < asked && !rc; i++)
         rc = put_row(&e[i], rows, err);
+    for (int i = 0; !rc && systems && systems[i]; i++)
+        if (systems[i]->answer && (systems[i]->ours || picked(r, systems[i]->name)))
+            rc = put_system(r, systems[i], &e[0], &l, rows, err);
     for (int i = 0; i < asked; i++)
         entry_fini(&e[i]);
     free(e);
-    return rc || put_systems(r, systems, rows, err) ? -1 : 0;
+    return rc ? -1 : 0;
 }
 
 /* Ours of unlike devices stands first; the search of the space is then that of equal shares. */
@@ -492,10 +588,9 @@ static void put_first(json_t *rows, const struct topt_system *const *systems)
     }
 }
 
-static int no_plan(const struct topt_request *r, const json_t *ours,
+static int no_plan(const struct topt_request *r, const json_t *ours, int stopped,
                    struct topt_error *err)
 {
-    int stopped = topt_request_stopped(r);
     if (!stopped && !json_is_null(json_object_get(ours, "feasible")))
         return topt_fail(err, TOPT_ERR_INFEASIBLE, "no plan for %lld GPUs in this space",
                          (long long)r->gpus);
@@ -505,25 +600,28 @@ static int no_plan(const struct topt_request *r, const json_t *ours,
                 : ", because operators were fixed by heuristic; raise --max-entries");
 }
 
-/* Write the question, and how it differs from that of topt plan without more options: operators
- * choose for themselves here, which no framework but ours obeys. */
+/* Write the question, and by which topt plan ft's row is asked: operators choose for themselves here,
+ * which no framework but ours obeys. */
 static void put_question(json_t *doc, const struct topt_request *r, int factors)
 {
     const struct topt_framework *usual = topt_framework_at(0);
     int widest = topt_request_widest(r, topt_space_resolve(r->space, (int)r->gpus));
+    struct topt_text t = {0};
     json_object_set_new(doc, "job", topt_request_job(r));
     json_object_set_new(doc, "assumed", topt_request_assumed(r));
+    topt_text_add(&t, "the same as topt plan%s%s%s, and all else as here",
+                  r->framework ? " --framework " : "",
+                  r->framework ? r->framework->name : "",
+                  factors == widest ? ""
+                  : factors         ? " --factors zero"
+                                    : " --factors none");
     if (!(r->given & TOPT_GIVEN_FRAMEWORK) && r->framework && r->framework != usual)
-        json_object_set_new(
-            doc, "question",
-            json_sprintf("the same as topt plan --framework %s%s, where each operator "
-                         "may be split differently; topt plan by default plans for %s, "
-                         "which takes one strategy for the whole model",
-                         r->framework->name,
-                         factors == widest ? ""
-                         : factors         ? " --factors zero"
-                                           : " --factors none",
-                         usual->title));
+        topt_text_add(&t,
+                      ": each operator may be split differently; topt plan by default "
+                      "plans for %s, which takes one strategy for the whole model",
+                      usual->title);
+    json_object_set_new(doc, "question", json_string(t.s ? t.s : ""));
+    topt_text_fini(&t);
     if (factors != widest)
         json_object_set_new(
             doc, "left_out",
@@ -546,7 +644,7 @@ int topt_plan_compare(const struct topt_request *r,
         put_first(rows, systems);
     json_t *ours = json_array_get(rows, 0);
     if (!rc && !topt_compare_has_plan(ours))
-        rc = no_plan(r, ours, err);
+        rc = no_plan(r, ours, json_object_size(stopped) > 0, err);
     if (rc) {
         json_decref(rows);
         json_decref(stopped);

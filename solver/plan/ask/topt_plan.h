@@ -59,6 +59,8 @@ struct topt_system {
     /* It is ours, of devices of which the space knows the least alone: the others are held against
      * it, the search of the space among them. */
     int ours;
+    const char
+        *within; /* the row whose space its plan is in, with choices; NULL: right-end */
     /* The splits that it chooses; what it leaves open is chosen as is fastest, and the whole has
      * our costs. */
     int (*choices)(const struct topt_request *r, struct topt_chosen *ret,
@@ -69,6 +71,10 @@ struct topt_system {
      * what follows from the numbers.  NULL: it has no plan. */
     int (*answer)(const struct topt_request *r, int64_t limit, json_t **ret,
                   struct topt_error *err);
+    /* What a step of our plan takes where it is simulated as those of this system are: its answer is
+     * held against that.  NULL: as all others. */
+    int (*simulate)(const struct topt_costing *k, const struct topt_strategy *s,
+                    int64_t *ret_ns, struct topt_error *err);
 };
 /* All systems on r->gpus devices: "topt-compare/1", those that fit first, by time.  Each has its
  * fastest plan within the limit, or where it has none the one that needs least.  'systems':
@@ -76,6 +82,9 @@ struct topt_system {
 int topt_plan_compare(const struct topt_request *r,
                       const struct topt_system *const *systems, json_t **ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The name of its i-th row, ours first, whether a model has it or not; NULL past the end. */
+const char *topt_compare_row(const struct topt_system *const *systems, int i);
 
 /* Explain a plan in paragraphs; freed by the caller. */
 struct topt_explain_options {

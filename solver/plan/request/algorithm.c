@@ -20,16 +20,14 @@ static const struct topt_algorithm algorithms[] = {
      .factors = TOPT_FACTOR_MICRO,
      .fused = 1},
     {.name = "parallax",
-     .searches = "each sparse table's gradient all-reduced, or its rows with owners; the "
-                 "rest data "
-                 "parallel",
+     .searches = "nothing: rows of sparse tables with owners, the rest data parallel",
      .leaves_out = "sharded or split parameters",
      .restriction = &topt_restrict_hybrid,
      .factors = TOPT_FACTOR_MICRO,
      .tables = 1 << TOPT_ZERO_OWNER},
     {.name = "optcnn",
      .searches = "the fastest strategy of its space, whatever memory it takes",
-     .leaves_out = "contraction splits, replicated nodes",
+     .leaves_out = "contraction splits, replicated work",
      .restriction = &topt_restrict_outputs,
      .factors = TOPT_FACTOR_MICRO,
      .time_only = 1},

@@ -115,6 +115,12 @@ struct topt_request {
         max_entries; /* as of searches: larger tables are decided by heuristic; 0: 2^23 */
     uint64_t seed;   /* of systems that search at random; 0: theirs */
     int64_t proposals; /* that these try at most; 0: as many as they think right */
+    const char *
+        systems; /* comparisons: these rows beside ours, with commas between; NULL: all */
+    /* Comparisons share a limit of time, whose end 'stop' tells: 'arm' begins it anew, to so many
+     * seconds from now.  0 or NULL: there is none. */
+    double seconds;
+    void (*arm)(double seconds);
     struct topt_unlike unlike; /* parts 0: devices are alike */
     int64_t
         max_table_bytes; /* fail with LIMIT where a problem's costs take more; 0: 4 GiB */

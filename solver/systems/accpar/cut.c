@@ -44,7 +44,9 @@ static struct topt_accpar_part part_of(const struct pricing *p, int l)
 static double within(const struct pricing *p, int l, enum topt_accpar_type t)
 {
     struct topt_accpar_part at = part_of(p, l);
-    double all = topt_accpar_within(&p->net->layer[l], p->net->batch, t);
+    double all = p->system == TOPT_ACCPAR_TOFU
+                     ? topt_tofu_within(&p->net->layer[l], p->net->batch, t)
+                     : topt_accpar_within(&p->net->layer[l], p->net->batch, t);
     switch (t) {
     case TOPT_ACCPAR_BATCH:
         return all * at.in * at.out;
@@ -78,8 +80,15 @@ static double layer_share(const struct pricing *p, int l, enum topt_accpar_type 
 static void layer_exchange(const struct pricing *p, int l, enum topt_accpar_type t,
                            double a, double ret[2])
 {
+    const struct topt_accpar_layer *x = &p->net->layer[l];
+    struct topt_accpar_part at = part_of(p, l);
+    double own = p->net->batch * at.batch * x->in * at.in * x->map_in;
     int both = a > 0 && a < 1; /* a side without a part has nothing to exchange */
     ret[0] = ret[1] = both ? within(p, l, t) : 0;
+    if (both && x->recurrent) {
+        ret[0] += topt_accpar_between(t, t, 0, a, a, own, own);
+        ret[1] += topt_accpar_between(t, t, 0, 1 - a, 1 - a, own, own);
+    }
 }
 
 static double own_cost(const struct pricing *p, int l, enum topt_accpar_type t, double a)
@@ -107,6 +116,10 @@ static void edge_exchange(const struct pricing *p, const struct topt_accpar_edge
     double size = p->net->batch * (e->joins ? l->out * l->map_out : l->in * l->map_in);
     double f = size * take.batch * (e->joins ? take.out : take.in);
     double g = size * give.batch * give.out;
+    if (p->system == TOPT_ACCPAR_TOFU) {
+        ret[0] = ret[1] = topt_tofu_between(from, to, f, g);
+        return;
+    }
     ret[0] = topt_accpar_between(from, to, e->joins, a, b, f, g);
     ret[1] = topt_accpar_between(from, to, e->joins, 1 - a, 1 - b, f, g);
 }
@@ -198,7 +211,7 @@ static void eliminate(struct work *w, int layer, int in, int out)
             w->own[y.to][i] += r.cost[0][i];
     }
     if (x.from < 0 && y.to < 0)
-        w->own[layer][0] = r.cost[0][0]; /* the whole, of the last layer that was left */
+        w->own[layer][0] = r.cost[0][0]; /* all of what hung together with it */
     w->gone[layer] = 1;
     w->left--;
 }
@@ -236,6 +249,12 @@ static int allowed(const struct pricing *p, int l, enum topt_accpar_type t)
     }
 }
 
+/* HyPar has no search over several paths. */
+static int sees(const struct pricing *p, const struct topt_accpar_edge *e)
+{
+    return p->system != TOPT_ACCPAR_HYPAR || (e->to == e->from + 1 && !e->joins);
+}
+
 static void fill(const struct pricing *p, struct work *w, double share[][T])
 {
     const struct topt_accpar_net *net = p->net;
@@ -247,6 +266,8 @@ static void fill(const struct pricing *p, struct work *w, double share[][T])
         }
     for (int i = 0; i < net->nedges; i++) {
         const struct topt_accpar_edge *e = &net->edge[i];
+        if (!sees(p, e))
+            continue;
         struct table table = {.from = e->from, .to = e->to};
         for (enum topt_accpar_type a = 0; a < TOPT_ACCPAR_TYPES; a++)
             for (enum topt_accpar_type b = 0; b < TOPT_ACCPAR_TYPES; b++) {
@@ -287,13 +308,14 @@ int topt_accpar_cut(const struct topt_accpar_net *net,
     fill(&p, &w, share);
     if (eliminate_all(&w, net->n, err))
         return -1;
-    ret->cost = w.own[w.step[w.nsteps - 1].layer][0];
     for (int i = w.nsteps - 1; i >= 0; i--) {
         const struct step *s = &w.step[i];
         int a = s->from >= 0 ? (int)ret->type[s->from] : 0;
         int b = s->to >= 0 ? (int)ret->type[s->to] : 0;
         ret->type[s->layer] = (enum topt_accpar_type)s->best[a][b];
         ret->share[s->layer] = share[s->layer][ret->type[s->layer]];
+        if (s->from < 0 && s->to < 0) /* the last one of what hangs together */
+            ret->cost += w.own[s->layer][0];
     }
     ret->exchange_seconds = slowest_exchanges(&p, ret);
     return 0;
@@ -314,7 +336,7 @@ double topt_accpar_cost(const struct topt_accpar_net *net,
         const struct topt_accpar_edge *e = &net->edge[i];
         edge_exchange(&p, e, type[e->from], type[e->to], share[e->from], share[e->to],
                       elements);
-        sum += price(&p, elements);
+        sum += sees(&p, e) ? price(&p, elements) : 0;
     }
     return sum;
 }

@@ -1,9 +1,12 @@
 /* row.c - what AccPar and HyPar choose for a model, as splits that are held fixed.
  *
- * A layer is an operator that multiplies what it reads by weights: it has a dimension that its
- * input and its weights share and its output lacks, and one that its weights and its output
- * share and its input lacks.  Other operators hand on what the layer before them made; where two
- * paths meet, both lie as the later layer's output does, the paper's end of a shortcut. */
+ * A layer is an operator that makes output features from input features by weights: a dimension
+ * of the weights is not its output's, another is.  So are products, convolutions, tables (whose
+ * input features are rows), experts (the first product's input, the second's output) and cells of
+ * recurrent layers (whose input is their own output of the step before).  Other operators hand on
+ * what the layer before them made, and weights that they have of their own (norms, biases, kernels
+ * of single channels) lie as that does; where two paths meet, both lie as the later layer's output
+ * does, the paper's end of a shortcut. */
 #include "topt_accpar_row.h"
 
 #include "topt_accpar.h"
@@ -16,27 +19,17 @@
 
 /* Operands and dimensions of an operator that is a layer. */
 struct shape {
-    int x, w, y; /* operands */
+    int x, w, y; /* operands; w: of its weights the first with input features */
     int in, out; /* dimensions */
 };
 
 static int has(const struct topt_op *o, int operand, int d)
 {
     const struct topt_operand_spec *s = &o->spec->operand[operand];
-    for (int j = 0; j < s->ndim; j++)
+    for (int j = 0; operand >= 0 && j < s->ndim; j++)
         if (s->dim[j] == d)
             return 1;
     return 0;
-}
-
-/* The one dimension of 'a' and 'b' that 'not' lacks; -1: none, or several. */
-static int shared(const struct topt_op *o, int a, int b, int not )
-{
-    int found = -1;
-    for (int d = 0; d < o->spec->ndims; d++)
-        if (has(o, a, d) && has(o, b, d) && !has(o, not, d))
-            found = found == -1 ? d : -2;
-    return found < 0 ? -1 : found;
 }
 
 static int batch_of(const struct topt_op *o)
@@ -47,31 +40,56 @@ static int batch_of(const struct topt_op *o)
     return -1;
 }
 
-/* Weights are what all samples are multiplied by, and no dimension of all three. */
-static int is_weight(const struct topt_op *o, int x, int w)
+static int is_feature(const struct topt_op *o, int d)
 {
-    int batch = batch_of(o);
-    if (w == x || !o->operand[w].present || batch < 0 || has(o, w, batch))
-        return 0;
-    for (int d = 0; d < o->spec->ndims; d++)
-        if (has(o, x, d) && has(o, w, d) && has(o, o->output, d))
-            return 0;
-    return o->operand[w].role == TOPT_PARAM || o->operand[w].role == TOPT_INPUT;
+    enum topt_split s = topt_op_split(o, d);
+    return s == TOPT_SPLIT_FEATURE || s == TOPT_SPLIT_STAT;
 }
 
-static int find_layer(const struct topt_op *o, struct shape *ret)
+/* Parameters, or a table that several operators read. */
+static int is_weight(const struct topt_model *m, const struct topt_op *o, int w)
 {
-    if (!o->ninputs || batch_of(o) < 0)
+    const struct topt_operand *x = &o->operand[w];
+    if (!x->present || (x->role != TOPT_PARAM && x->role != TOPT_INPUT))
         return 0;
-    int x = o->input[0], y = o->output;
-    for (int w = 0; w < o->spec->noperands; w++) {
-        if (!is_weight(o, x, w))
-            continue;
-        *ret = (struct shape){x, w, y, shared(o, x, w, y), shared(o, w, y, x)};
-        if (ret->in >= 0 && ret->out >= 0)
-            return 1;
-    }
-    return 0;
+    return x->role == TOPT_PARAM || batch_of(&m->op[m->tensor[x->tensor].producer]) < 0;
+}
+
+/* What a layer reads: the first input that is no weight, else data. */
+static int input_of(const struct topt_model *m, const struct topt_op *o)
+{
+    for (int i = 0; i < o->ninputs; i++)
+        if (!is_weight(m, o, o->input[i]))
+            return o->input[i];
+    for (int x = 0; x < o->spec->noperands; x++)
+        if (o->operand[x].present && o->operand[x].role == TOPT_DATA)
+            return x;
+    return -1;
+}
+
+/* Input features are those of the input, where it has some; output features those that it lacks. */
+static int find_layer(const struct topt_model *m, const struct topt_op *o,
+                      struct shape *ret)
+{
+    int in_x = 0, not_in_x = 0;
+    *ret = (struct shape){input_of(m, o), -1, o->output, -1, -1};
+    if (batch_of(o) < 0 || ret->x < 0)
+        return 0;
+    for (int w = 0; w < o->spec->noperands; w++)
+        for (int d = 0; d < o->spec->ndims && is_weight(m, o, w); d++) {
+            int x = has(o, ret->x, d);
+            if (!has(o, w, d) || !is_feature(o, d))
+                continue;
+            if (!has(o, ret->y, d) && (ret->in < 0 || (x && !in_x))) {
+                ret->in = d;
+                ret->w = w;
+                in_x = x;
+            } else if (has(o, ret->y, d) && (ret->out < 0 || (!x && !not_in_x))) {
+                ret->out = d;
+                not_in_x = !x;
+            }
+        }
+    return ret->in >= 0 && ret->out >= 0;
 }
 
 static double elements(const struct topt_op *o, int operand)
@@ -94,14 +112,36 @@ static double extent(const struct topt_op *o, int operand, int d)
     return 1;
 }
 
-static struct topt_accpar_layer layer_of(const struct topt_op *o, const struct shape *s,
+/* Weights side by side, as tables and experts: along what all three have but the batch. */
+static double side_by_side(const struct topt_op *o, const struct shape *s)
+{
+    double n = 1;
+    for (int d = 0; d < o->spec->ndims; d++)
+        if (d != s->in && d != s->out && has(o, s->x, d) && has(o, s->w, d) &&
+            has(o, s->y, d))
+            n *= extent(o, s->w, d);
+    return n;
+}
+
+static struct topt_accpar_layer layer_of(const struct topt_model *m,
+                                         const struct topt_op *o, const struct shape *s,
                                          double batch)
 {
-    struct topt_accpar_layer l = {.in = extent(o, s->x, s->in),
-                                  .out = extent(o, s->y, s->out)};
-    l.map_in = elements(o, s->x) / batch / l.in;
-    l.map_out = elements(o, s->y) / batch / l.out;
-    l.kernel = elements(o, s->w) / l.in / l.out;
+    int lookup = o->operand[s->x].role == TOPT_DATA && !o->spec->operand[s->x].real;
+    int out = has(o, s->w, s->out) ? s->w : s->y;
+    struct topt_accpar_layer l = {.in = extent(o, s->w, s->in),
+                                  .out = extent(o, out, s->out),
+                                  .lookup = lookup,
+                                  .recurrent = !lookup && !has(o, s->x, s->in)};
+    double beside = side_by_side(o, s), weights = 0;
+    for (int w = 0; w < o->spec->noperands; w++)
+        weights += is_weight(m, o, w) ? (double)topt_operand_numbers(o, w) : 0;
+    l.map_out = elements(o, s->y) / batch / extent(o, s->y, s->out);
+    l.map_in = l.recurrent ? l.map_out
+               : lookup    ? elements(o, s->x) / batch
+                           : elements(o, s->x) / batch / l.in;
+    l.kernel = weights / l.in / l.out / beside;
+    l.beside = beside - 1;
     snprintf(l.name, sizeof l.name, "%.23s", o->name);
     return l;
 }
@@ -114,6 +154,7 @@ struct chosen {
     struct shape shape[TOPT_ACCPAR_LAYERS];
     int op[TOPT_ACCPAR_LAYERS]; /* of a layer */
     int *last;                  /* by tensor: the layer that it comes from, or -1 */
+    int *follows; /* by operator that is no layer: the layer before it, or -1 */
 };
 
 static int add_edge(struct chosen *c, int from, int to, int joins, struct topt_error *err)
@@ -137,8 +178,10 @@ static int add_layer(struct chosen *c, int op, const struct shape *s,
         return topt_fail(err, TOPT_ERR_LIMIT, "more than %d layers", TOPT_ACCPAR_LAYERS);
     c->op[n->n] = op;
     c->shape[n->n] = *s;
-    n->layer[n->n] = layer_of(o, s, n->batch);
-    if (add_edge(c, c->last[o->operand[s->x].tensor], n->n, 0, err))
+    n->layer[n->n] = layer_of(c->m, o, s, n->batch);
+    int from = n->layer[n->n].lookup ? -1 : c->last[o->operand[s->x].tensor];
+    /* What a recurrent layer reads is added to the gates that it makes. */
+    if (add_edge(c, from, n->n, n->layer[n->n].recurrent, err))
         return -1;
     c->last[o->operand[o->output].tensor] = n->n++;
     return 0;
@@ -157,6 +200,7 @@ static int pass_through(struct chosen *c, const struct topt_op *o, struct topt_e
         if (add_edge(c, c->last[o->operand[o->input[i]].tensor], last, 1, err))
             return -1;
     c->last[o->operand[o->output].tensor] = last;
+    c->follows[o - c->m->op] = last;
     return 0;
 }
 
@@ -166,12 +210,13 @@ static int read_model(struct chosen *c, const struct topt_model *m,
     c->m = m;
     c->net.batch = (double)m->batch;
     c->last = malloc((size_t)(m->ntensors + 1) * sizeof *c->last);
-    if (!c->last)
+    c->follows = malloc((size_t)(m->nops + 1) * sizeof *c->follows);
+    if (!c->last || !c->follows)
         return topt_nomem(err, "AccPar's layers");
     for (int i = 0; i < m->nops; i++) {
         struct shape s;
-        if (find_layer(&m->op[i], &s) ? add_layer(c, i, &s, err)
-                                      : pass_through(c, &m->op[i], err))
+        if (find_layer(m, &m->op[i], &s) ? add_layer(c, i, &s, err)
+                                         : pass_through(c, &m->op[i], err))
             return -1;
     }
     return 0;
@@ -282,32 +327,100 @@ static void put_axes(struct topt_text *pins, uint32_t cuts, int node)
                           i < node ? i : i - node);
 }
 
-/* Types are chosen without asking how many there are of what they split; halves that there are
- * not go to the batch, or stay with all.  'node': cuts between nodes, by which axes are named;
- * -1: by parts alone, wherever these lie as is fastest. */
-static void pin_layer(const struct chosen *c, const struct topt_request *r, int layer,
-                      struct cuts p, int node, struct topt_text *pins)
+/* The parts of an operator by the dimension of each type, -1: it has none.  Types are chosen without
+ * asking how many there are of what they split; halves that there are not go to the batch, or stay
+ * with all.  'node': cuts between nodes, by which axes are named; -1: by parts alone, wherever
+ * these lie as is fastest. */
+static void pin_op(const struct topt_op *o, const struct topt_request *r,
+                   const int dim[TOPT_ACCPAR_TYPES], struct cuts p, int node,
+                   struct topt_text *pins)
 {
-    const struct topt_op *o = &c->m->op[c->op[layer]];
-    const struct shape *s = &c->shape[layer];
-    int dim[TOPT_ACCPAR_TYPES] = {batch_of(o), s->in, s->out}, any = 0;
+    int any = 0;
     for (int t = TOPT_ACCPAR_INPUT; t < TOPT_ACCPAR_TYPES; t++)
-        while (p.of[t] && !fits(r, o, dim[t], parts_of(p.of[t]))) {
+        while (p.of[t] && (dim[t] < 0 || !fits(r, o, dim[t], parts_of(p.of[t])))) {
             uint32_t last = innermost(p.of[t]);
             p.of[t] ^= last;
             p.of[TOPT_ACCPAR_BATCH] |= last;
         }
     uint32_t *batch = &p.of[TOPT_ACCPAR_BATCH];
-    while (*batch && !fits(r, o, dim[TOPT_ACCPAR_BATCH], parts_of(*batch)))
+    while (*batch && (dim[TOPT_ACCPAR_BATCH] < 0 ||
+                      !fits(r, o, dim[TOPT_ACCPAR_BATCH], parts_of(*batch))))
         *batch ^= innermost(*batch);
     topt_text_add(pins, "%s%s=", pins->s && *pins->s ? ";" : "", o->name);
     for (int t = 0; t < TOPT_ACCPAR_TYPES; t++) {
+        if (dim[t] < 0)
+            continue;
         topt_text_add(pins, "%s%s:", any++ ? "," : "", o->spec->dim[dim[t]].name);
         if (node < 0 || !p.of[t])
             topt_text_add(pins, "%lld", (long long)parts_of(p.of[t]));
         else
             put_axes(pins, p.of[t], node);
     }
+}
+
+static void pin_layer(const struct chosen *c, const struct topt_request *r, int layer,
+                      struct cuts p, int node, struct topt_text *pins)
+{
+    const struct topt_op *o = &c->m->op[c->op[layer]];
+    const struct shape *s = &c->shape[layer];
+    pin_op(o, r, (int[]){batch_of(o), s->in, s->out}, p, node, pins);
+}
+
+/* A table that several operators read lies as the first of them cuts it. */
+static void pin_table(const struct chosen *c, const struct topt_request *r, int op,
+                      const struct topt_accpar_answer *a, int node,
+                      struct topt_text *pins)
+{
+    const struct topt_op *o = &c->m->op[op];
+    int table = o->operand[o->output].tensor;
+    for (int l = 0; l < c->net.n; l++) {
+        const struct topt_op *reader = &c->m->op[c->op[l]];
+        const struct shape *s = &c->shape[l];
+        int dim[TOPT_ACCPAR_TYPES] = {-1, -1, -1};
+        if (reader->operand[s->w].tensor != table)
+            continue;
+        for (int j = 0; j < reader->spec->operand[s->w].ndim; j++) {
+            int d = reader->spec->operand[s->w].dim[j];
+            int type = d == s->in    ? TOPT_ACCPAR_INPUT
+                       : d == s->out ? TOPT_ACCPAR_OUTPUT
+                                     : TOPT_ACCPAR_BATCH;
+            dim[type] = o->spec->operand[o->output].dim[j];
+        }
+        pin_op(o, r, dim, cuts_of(a, l), node, pins);
+        return;
+    }
+}
+
+/* Weights of an operator that is no layer: they lie as what the layer before makes, by rows (I), whole
+ * (II) or by features (III); by rows where there is none. */
+static void pin_follower(const struct chosen *c, const struct topt_request *r, int op,
+                         enum topt_accpar_system system,
+                         const struct topt_accpar_answer *a, int node,
+                         struct topt_text *pins)
+{
+    const struct topt_op *o = &c->m->op[op];
+    if (batch_of(o) < 0) {
+        pin_table(c, r, op, a, node, pins);
+        return;
+    }
+    int layer = c->follows[op], out = -1, weights = 0;
+    struct cuts p = {{(1u << a->levels) - 1, 0, 0}};
+    for (int w = 0; w < o->spec->noperands; w++)
+        for (int d = 0; d < o->spec->ndims && o->operand[w].role == TOPT_PARAM; d++) {
+            weights |= o->operand[w].present;
+            if (has(o, w, d) && has(o, o->output, d) && is_feature(o, d))
+                out = d;
+        }
+    if (!weights)
+        return;
+    if (layer >= 0)
+        p = cuts_of(a, layer);
+    if (system == TOPT_ACCPAR_TOFU) /* which stores nothing whole */
+        p.of[TOPT_ACCPAR_BATCH] |= p.of[TOPT_ACCPAR_INPUT];
+    p.of[TOPT_ACCPAR_INPUT] = 0;
+    if (out < 0 || !has(o, o->output, out))
+        p.of[TOPT_ACCPAR_OUTPUT] = 0;
+    pin_op(o, r, (int[]){batch_of(o), -1, out}, p, node, pins);
 }
 
 /* ---- shares ------------------------------------------------------------------------- */
@@ -351,6 +464,7 @@ static void tell(struct topt_text *why, int layers, const int *with)
 }
 
 static void put_choices(const struct chosen *c, const struct topt_request *r,
+                        enum topt_accpar_system system,
                         const struct topt_accpar_answer *a, int kinds,
                         struct topt_text *pins, struct topt_text *why)
 {
@@ -368,6 +482,11 @@ static void put_choices(const struct chosen *c, const struct topt_request *r,
         between += !(p.of[TOPT_ACCPAR_BATCH] & 1);
         pin_layer(c, r, l, p, kinds > 1 ? node : -1, pins);
     }
+    for (int i = 0, l = 0; i < c->m->nops; i++)
+        if (l < c->net.n && c->op[l] == i)
+            l++;
+        else
+            pin_follower(c, r, i, system, a, kinds > 1 ? node : -1, pins);
     tell(why, c->net.n, with);
     if (kinds > 1)
         topt_text_add(why, "; between groups the batch of %d and features of %d",
@@ -391,7 +510,7 @@ static void solve(struct chosen *c, const struct topt_request *r,
     } else if (!c->net.n) {
         topt_text_add(why, "it cuts layers with weights, and here is none");
     } else {
-        put_choices(c, r, a, kinds, pins, why);
+        put_choices(c, r, system, a, kinds, pins, why);
         if (kinds > 1)
             find_shares(c, &a->cut[0], ret, why);
     }
@@ -413,8 +532,10 @@ static int choose(const struct topt_request *r, enum topt_accpar_system system,
     }
     ret->pins = rc ? NULL : pins.s;
     ret->why = rc ? NULL : why.s;
-    if (c)
+    if (c) {
         free(c->last);
+        free(c->follows);
+    }
     free(c);
     free(a);
     return rc;
@@ -432,6 +553,22 @@ static int hypar(const struct topt_request *r, struct topt_chosen *ret,
     return choose(r, TOPT_ACCPAR_HYPAR, ret, err);
 }
 
+static int tofu(const struct topt_request *r, struct topt_chosen *ret,
+                struct topt_error *err)
+{
+    return choose(r, TOPT_ACCPAR_TOFU, ret, err);
+}
+
+const struct topt_system topt_tofu_row = {
+    .name = "tofu-recursive",
+    .searches =
+        "cut by cut, the split of every layer that fetches fewest numbers where every "
+        "tensor is stored in halves (Tofu); what has no weights as tofu",
+    .leaves_out =
+        "replicated parameters and activations, compute time, the cost of later "
+        "cuts, memory",
+    .within = "tofu",
+    .choices = tofu};
 const struct topt_system topt_accpar_row = {
     .name = "accpar",
     .searches = "cut by cut, the type of every layer that takes least time by its own "

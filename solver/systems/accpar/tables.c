@@ -33,10 +33,9 @@ const char *topt_accpar_type_name(enum topt_accpar_type t)
 
 const char *topt_accpar_system_name(enum topt_accpar_system s)
 {
-    static const char *const names[TOPT_ACCPAR_SYSTEMS] = {
-        [TOPT_ACCPAR_DATA] = "data parallel",
-        [TOPT_ACCPAR_OWT] = "one weird trick",
-        [TOPT_ACCPAR_HYPAR] = "HyPar",
+    static const char *const names[TOPT_ACCPAR_SYSTEMS + 1] = {
+        [TOPT_ACCPAR_TOFU] = "Tofu",           [TOPT_ACCPAR_DATA] = "data parallel",
+        [TOPT_ACCPAR_OWT] = "one weird trick", [TOPT_ACCPAR_HYPAR] = "HyPar",
         [TOPT_ACCPAR_ACCPAR] = "AccPar",
     };
     return names[s];
@@ -68,18 +67,43 @@ double topt_accpar_within(const struct topt_accpar_layer *l, double batch,
 {
     switch (t) {
     case TOPT_ACCPAR_BATCH:
-        return l->in * l->out * l->kernel;
+        return l->in * l->out * l->kernel * (1 + l->beside);
     case TOPT_ACCPAR_INPUT:
         return batch * l->out * l->map_out;
     default:
-        return batch * l->in * l->map_in;
+        return l->lookup ? 0 : batch * l->in * l->map_in;
     }
+}
+
+/* By rows the other half of W is fetched, forward and backward, and of its gradient's sum a half is
+ * kept.  By input features half of the output's sum is kept, and the other half of its error is
+ * fetched; by output features the other half of the input, and half of its error's sum is kept. */
+double topt_tofu_within(const struct topt_accpar_layer *l, double batch,
+                        enum topt_accpar_type t)
+{
+    double w = l->in * l->out * l->kernel * (1 + l->beside);
+    double f = batch * l->out * l->map_out,
+           in = l->lookup ? 0 : batch * l->in * l->map_in;
+    return t == TOPT_ACCPAR_BATCH ? 1.5 * w : t == TOPT_ACCPAR_INPUT ? f : in;
+}
+
+/* A sum is kept as the next layer reads it, and who reads the whole fetches the other half whatever
+ * half it has. */
+double topt_tofu_between(enum topt_accpar_type from, enum topt_accpar_type to, double f,
+                         double e)
+{
+    int rows = from == TOPT_ACCPAR_BATCH, reads_rows = to == TOPT_ACCPAR_BATCH;
+    if (from == TOPT_ACCPAR_INPUT || to == TOPT_ACCPAR_OUTPUT || rows == reads_rows)
+        return 0;
+    return 0.25 * (f + e);
 }
 
 double topt_accpar_flops(const struct topt_accpar_layer *l, double batch)
 {
     double f = batch * l->out * l->map_out, e = batch * l->in * l->map_in;
     double w = l->in * l->out * l->kernel;
+    if (l->lookup) /* rows are added up, and their gradients */
+        return 2 * batch * l->map_in * l->out;
     return f * (2 * l->in * l->kernel - 1) + e * (2 * l->out * l->kernel - 1) +
            w * (2 * batch * l->map_out - 1);
 }

@@ -34,6 +34,11 @@ struct topt_accpar_layer {
     double in, out;         /* features, channels */
     double map_in, map_out; /* area of the map that it reads and of the one it writes */
     double kernel;          /* area */
+    double beside; /* more weights of this size beside it: tables of a bag, experts */
+    /* Rows are looked up, 'map_in' of them a sample: nothing is multiplied, and there is no error
+     * of its input. */
+    int lookup;
+    int recurrent; /* its input is its own output of the step before */
 };
 
 /* The output of 'from' is what 'to' reads; or, where it 'joins', is added to the output of
@@ -60,7 +65,7 @@ int topt_accpar_net(const char *name, double batch, struct topt_accpar_net *ret,
 /* ---- the tables --------------------------------------------------------------------- */
 
 /* Elements that one side receives within a layer: A(W), A(F_{l+1}) or A(E_l), whatever its
- * share is. */
+ * share is; what a recurrent layer hands itself aside. */
 double topt_accpar_within(const struct topt_accpar_layer *l, double batch,
                           enum topt_accpar_type t);
 
@@ -69,6 +74,12 @@ double topt_accpar_within(const struct topt_accpar_layer *l, double batch,
  * in topt_accpar_edge. */
 double topt_accpar_between(enum topt_accpar_type from, enum topt_accpar_type to,
                            int joins, double a, double b, double f, double e);
+
+/* The same where each side stores half of every tensor, and fetches what it lacks. */
+double topt_tofu_within(const struct topt_accpar_layer *l, double batch,
+                        enum topt_accpar_type t);
+double topt_tofu_between(enum topt_accpar_type from, enum topt_accpar_type to, double f,
+                         double e);
 
 /* Operations of the three products of a layer: forward, error and gradient. */
 double topt_accpar_flops(const struct topt_accpar_layer *l, double batch);
@@ -88,9 +99,14 @@ struct topt_accpar_part {
 enum topt_accpar_system {
     TOPT_ACCPAR_DATA, /* every layer over the batch */
     TOPT_ACCPAR_OWT, /* "one weird trick": convolutions over the batch, products by features */
-    TOPT_ACCPAR_HYPAR,  /* types I and II, by the elements exchanged alone, halves */
+    /* Types I and II, by the elements exchanged alone, halves.  The search sees one path: what
+     * consecutive layers exchange, none of what forks and joins. */
+    TOPT_ACCPAR_HYPAR,
     TOPT_ACCPAR_ACCPAR, /* all three, by time, shares between unequal groups */
-    TOPT_ACCPAR_SYSTEMS
+    TOPT_ACCPAR_SYSTEMS,
+    /* Tofu (Wang, Huang and Li, EuroSys 2019), no system of AccPar's evaluation: all three, by the
+     * elements fetched where every tensor is stored in halves, halves of work. */
+    TOPT_ACCPAR_TOFU = TOPT_ACCPAR_SYSTEMS
 };
 const char *topt_accpar_system_name(enum topt_accpar_system s);
 
@@ -107,8 +123,8 @@ struct topt_accpar_cut {
     double exchange_seconds; /* of both kinds of exchange, the slower side's */
 };
 
-/* The types that cost least: node and edge elimination over types of a series-parallel
- * network, exact.  'part' is what both groups have together of each layer, NULL all of it.
+/* The types that cost least by what the system sees: node and edge elimination over types of a
+ * series-parallel network, exact.  'part' is what both groups have together of each layer, NULL all of it.
  * INVAL where shortcuts cross. */
 int topt_accpar_cut(const struct topt_accpar_net *net,
                     const struct topt_accpar_part *part,

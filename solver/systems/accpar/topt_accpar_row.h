@@ -9,6 +9,7 @@
 
 #include "topt_plan.h"
 
-extern const struct topt_system topt_accpar_row, topt_hypar_row;
+/* ... and Tofu, whose recursion is of the same kind. */
+extern const struct topt_system topt_accpar_row, topt_hypar_row, topt_tofu_row;
 
 #endif

@@ -34,7 +34,7 @@ static int64_t ready_from(const struct topt_flexflow *f, const struct ff_task *x
     for (int e = x->in; e >= 0; e = f->edge[e].in_next) {
         const struct ff_task *y = &f->task[f->edge[e].from];
         if (!y->changed)
-            ready = topt_max(ready, y->end);
+            ready = topt_max(ready, ff_done(y));
     }
     return ready < 0 ? INT64_MAX : ready;
 }
@@ -85,7 +85,9 @@ static void begin(struct topt_flexflow *f, int64_t from)
         struct ff_task *x = &f->task[t];
         f->waits[t] = x->live && !stays(x, from) ? 0 : -1;
         if (x->live && f->waits[t] < 0) {
-            f->free_at[x->resource] = topt_max(f->free_at[x->resource], x->end);
+            for (int s = x->slot; s >= 0; s = f->slot[s].more)
+                f->free_at[f->slot[s].resource] =
+                    topt_max(f->free_at[f->slot[s].resource], x->end);
             f->end_ns = topt_max(f->end_ns, x->end);
         }
     }
@@ -99,7 +101,7 @@ static void begin(struct topt_flexflow *f, int64_t from)
             int before = f->edge[e].from;
             f->waits[t] += f->waits[before] >= 0;
             if (f->waits[before] < 0)
-                x->ready = topt_max(x->ready, f->task[before].end);
+                x->ready = topt_max(x->ready, ff_done(&f->task[before]));
         }
         if (!f->waits[t])
             (void)ff_push(f, (struct ff_entry){x->ready, x->key, t});
@@ -110,20 +112,26 @@ void ff_settle(struct topt_flexflow *f)
 {
     struct ff_entry e;
     int64_t from = first_change(f);
-    f->touched = 0;
+    f->touched = f->moved = 0;
     if (f->oom || from == INT64_MAX || room(f))
         return;
     begin(f, from);
     while (!f->oom && ff_pop(f, &e)) {
         struct ff_task *x = &f->task[e.task];
-        x->start = topt_max(x->ready, f->free_at[x->resource]);
-        x->end = f->free_at[x->resource] = x->start + x->ns;
+        int64_t was = x->end;
+        x->start = x->ready;
+        for (int s = x->slot; s >= 0; s = f->slot[s].more)
+            x->start = topt_max(x->start, f->free_at[f->slot[s].resource]);
+        x->end = x->start + x->ns;
+        for (int s = x->slot; s >= 0; s = f->slot[s].more)
+            f->free_at[f->slot[s].resource] = x->end;
+        f->moved += x->end != was;
         f->end_ns = topt_max(f->end_ns, x->end);
         f->touched++;
         for (int i = x->out; i >= 0; i = f->edge[i].out_next) {
             int to = f->edge[i].to;
             struct ff_task *y = &f->task[to];
-            y->ready = topt_max(y->ready, x->end);
+            y->ready = topt_max(y->ready, ff_done(x));
             if (--f->waits[to] == 0)
                 (void)ff_push(f, (struct ff_entry){y->ready, y->key, to});
         }
@@ -147,7 +155,22 @@ static int new_task(struct topt_flexflow *f)
     return f->ntasks++;
 }
 
-int ff_task_add(struct topt_flexflow *f, int group, const struct ff_task *of)
+static int new_slot(struct topt_flexflow *f)
+{
+    int s = f->free_slot;
+    if (s >= 0) {
+        f->free_slot = f->slot[s].more;
+        return s;
+    }
+    if (TOPT_ROOM(f->slot, f->nslots, f->slots_cap, 1024)) {
+        f->oom = 1;
+        return -1;
+    }
+    return f->nslots++;
+}
+
+int ff_task_add(struct topt_flexflow *f, int group, const struct ff_task *of,
+                const struct ff_held *held)
 {
     int t = new_task(f);
     if (t < 0)
@@ -156,12 +179,19 @@ int ff_task_add(struct topt_flexflow *f, int group, const struct ff_task *of)
     struct ff_task *x = &f->task[t];
     x->ns += x->ns == 0;
     x->ready = x->start = x->end = 0;
-    x->in = x->out = -1;
+    x->in = x->out = x->slot = -1;
     x->live = x->fresh = 1;
     x->changed = 0;
     x->group_next = f->group[group];
     f->group[group] = t;
     f->live++;
+    for (int i = 0; i < held->n; i++) {
+        int s = new_slot(f);
+        if (s < 0)
+            return -1;
+        f->slot[s] = (struct ff_slot){held->at[i], x->slot};
+        x->slot = s;
+    }
     change(f, t);
     return t;
 }
@@ -222,6 +252,12 @@ static void task_remove(struct topt_flexflow *f, int t)
         int to = f->edge[x->out].to;
         edge_remove(f, x->out);
         change(f, to);
+    }
+    while (x->slot >= 0) {
+        int s = x->slot;
+        x->slot = f->slot[s].more;
+        f->slot[s].more = f->free_slot;
+        f->free_slot = s;
     }
     if (!x->fresh)
         f->gone_from = topt_min(f->gone_from, x->ready);

@@ -22,13 +22,24 @@ enum ff_kind { FF_FORWARD, FF_BACKWARD, FF_UPDATE, FF_MOVE, FF_MOVE_BACK, FF_SUM
 
 struct ff_task {
     int64_t ns, ready, start, end;
+    int64_t lag;  /* after its end, before what waits for it is ready */
     uint64_t key; /* of those that are ready at the same time the smaller one is first */
     int64_t bytes;
-    int resource;
+    int slot;       /* what it holds, the first; -1: nothing yet */
     int in, out;    /* edges */
     int group_next; /* of the same owner; of what is free the next */
     /* fresh: it did not run yet; changed: what comes before it is not what it was */
     uint8_t live, fresh, changed, kind;
+};
+
+/* The devices and links that a task holds while it runs. */
+enum { FF_HELD = 2 * TOPT_FLEXFLOW_DEVICES + 2 };
+struct ff_held {
+    int n, at[FF_HELD];
+};
+
+struct ff_slot {
+    int resource, more; /* the task's next slot; of what is free the next */
 };
 
 struct ff_edge {
@@ -72,6 +83,8 @@ struct topt_flexflow {
     struct ff_task *task;
     int nedges, edges_cap, free_edge;
     struct ff_edge *edge;
+    int nslots, slots_cap, free_slot;
+    struct ff_slot *slot;
     int nresources;
     int64_t *free_at, end_ns; /* by resource, and of all */
     int nheap, heap_cap;
@@ -79,18 +92,29 @@ struct topt_flexflow {
     int nchanged, changed_cap, *changed;
     int64_t gone_from; /* when the first task that is gone was ready */
     int *waits, waits_cap;
-    int touched, oom;
+    struct topt_flexflow_rules rules;
+    int touched, moved, oom;
 };
+
+/* When what waits for it can be ready. */
+static inline int64_t ff_done(const struct ff_task *t)
+{
+    return t->end + t->lag;
+}
 
 /* heap.c: tasks that are to be looked at, by ready time. */
 int ff_push(struct topt_flexflow *f, struct ff_entry e);
 int ff_pop(struct topt_flexflow *f, struct ff_entry *ret); /* 0: empty */
 
 /* delta.c: tasks and edges that come and go, and what that changes. */
-int ff_task_add(struct topt_flexflow *f, int group, const struct ff_task *t);
+int ff_task_add(struct topt_flexflow *f, int group, const struct ff_task *t,
+                const struct ff_held *held);
 void ff_edge_add(struct topt_flexflow *f, int from, int to);
 void ff_group_remove(struct topt_flexflow *f, int group);
 void ff_settle(struct topt_flexflow *f);
+
+/* flexflow.c: an operator's other configuration, not simulated yet. */
+void ff_replace(struct topt_flexflow *f, int op, const struct topt_soap *s);
 
 /* soap.c: how operators may be split, and what their parts take. */
 int ff_degrees_list(struct topt_flexflow *f, int op);
@@ -106,6 +130,7 @@ int64_t ff_operand_elements(const struct topt_op *o, const struct topt_soap *s,
 void ff_op_tasks(struct topt_flexflow *f, int op);
 void ff_use_tasks(struct topt_flexflow *f, int op, int input);
 int ff_groups(const struct topt_flexflow *f);
+int ff_links(const struct topt_flexflow *f); /* resources beside devices */
 int ff_use_group(const struct topt_flexflow *f, int op, int input);
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct topt_flexflow_rules topt_flexflow_links = {.shared_links = 1};
+
 /* ---- a strategy -------------------------------------------------------------------- */
 
 static int no_memory(struct topt_error *err)
@@ -46,16 +48,21 @@ static void remove_use(struct topt_flexflow *f, int op, int input)
     ff_group_remove(f, ff_use_group(f, op, input));
 }
 
-int topt_flexflow_set(struct topt_flexflow *f, int op, const struct topt_soap *s,
-                      struct topt_error *err)
+void ff_replace(struct topt_flexflow *f, int op, const struct topt_soap *s)
 {
-    if (op < 0 || op >= f->nops || !topt_flexflow_valid(f, op, s))
-        return topt_fail(err, TOPT_ERR_INVAL, "operator %d can't be split that way", op);
     each_use(f, op, remove_use);
     ff_group_remove(f, op);
     f->op[op].soap = *s;
     ff_op_tasks(f, op);
     each_use(f, op, ff_use_tasks);
+}
+
+int topt_flexflow_set(struct topt_flexflow *f, int op, const struct topt_soap *s,
+                      struct topt_error *err)
+{
+    if (op < 0 || op >= f->nops || !topt_flexflow_valid(f, op, s))
+        return topt_fail(err, TOPT_ERR_INVAL, "operator %d can't be split that way", op);
+    ff_replace(f, op, s);
     ff_settle(f);
     return f->oom ? no_memory(err) : 0;
 }
@@ -75,10 +82,9 @@ static int init(struct topt_flexflow *f)
     const struct topt_model *m = f->k.model;
     f->op = calloc((size_t)f->nops + 1, sizeof *f->op);
     f->group = malloc(((size_t)ff_groups(f) + 1) * sizeof *f->group);
-    f->nresources =
-        f->devices + f->devices * f->devices + f->nodes * f->nodes + f->nodes + 1;
+    f->free_task = f->free_edge = f->free_slot = -1;
+    f->nresources = f->devices + ff_links(f);
     f->free_at = calloc((size_t)f->nresources, sizeof *f->free_at);
-    f->free_task = f->free_edge = -1;
     f->gone_from = INT64_MAX;
     if (!f->op || !f->group || !f->free_at)
         return -1;
@@ -98,8 +104,9 @@ static int init(struct topt_flexflow *f)
     return f->oom ? -1 : 0;
 }
 
-int topt_flexflow_create(const struct topt_costing *k, struct topt_flexflow **ret,
-                         struct topt_error *err)
+int topt_flexflow_create(const struct topt_costing *k,
+                         const struct topt_flexflow_rules *rules,
+                         struct topt_flexflow **ret, struct topt_error *err)
 {
     struct topt_flexflow *f;
     if (k->mesh->devices > TOPT_FLEXFLOW_DEVICES)
@@ -110,6 +117,7 @@ int topt_flexflow_create(const struct topt_costing *k, struct topt_flexflow **re
     if (!f)
         return no_memory(err);
     f->k = *k;
+    f->rules = *rules;
     f->devices = k->mesh->devices;
     f->nodes = k->mesh->nodes;
     f->per_node = k->mesh->per_node;
@@ -132,10 +140,11 @@ void topt_flexflow_destroy(struct topt_flexflow *f)
     free(f->group);
     free(f->task);
     free(f->edge);
+    free(f->slot);
+    free(f->changed);
     free(f->free_at);
     free(f->waits);
     free(f->heap);
-    free(f->changed);
     free(f);
 }
 
@@ -189,17 +198,20 @@ static int full_run(struct full *x)
     struct ff_entry e;
     while (ff_pop(&x->heap, &e)) {
         const struct ff_task *t = &x->f->task[e.task];
-        int64_t *free_at = &x->free_at[t->resource];
-        int64_t end = topt_max(e.ready, *free_at) + takes(x, e.task);
-        *free_at = end;
+        int64_t end = e.ready;
+        for (int s = t->slot; s >= 0; s = x->f->slot[s].more)
+            end = topt_max(end, x->free_at[x->f->slot[s].resource]);
+        end += takes(x, e.task);
+        for (int s = t->slot; s >= 0; s = x->f->slot[s].more)
+            x->free_at[x->f->slot[s].resource] = end;
         x->path[e.task] += t->ns;
         x->ns = topt_max(end, x->ns);
         x->critical_ns = topt_max(x->path[e.task], x->critical_ns);
         x->done++;
         for (int i = t->out; i >= 0; i = x->f->edge[i].out_next) {
             int to = x->f->edge[i].to;
-            x->ready[to] = topt_max(end, x->ready[to]);
-            x->path[to] = topt_max(x->path[e.task], x->path[to]);
+            x->ready[to] = topt_max(end + t->lag, x->ready[to]);
+            x->path[to] = topt_max(x->path[e.task] + t->lag, x->path[to]);
             if (--x->waits[to] == 0 &&
                 ff_push(&x->heap,
                         (struct ff_entry){x->ready[to], x->f->task[to].key, to}))
@@ -250,8 +262,8 @@ static void busy(const struct topt_flexflow *f, struct topt_flexflow_facts *ret)
         if (!x->live)
             continue;
         ret->moved_bytes += x->bytes;
-        if (x->resource < f->devices)
-            on[x->resource] += x->ns;
+        if (x->kind != FF_MOVE && x->kind != FF_MOVE_BACK && x->kind != FF_SUM)
+            on[f->slot[x->slot].resource] += x->ns;
     }
     for (int i = 0; i < f->nops; i++) {
         const struct ff_op *x = &f->op[i];
@@ -271,8 +283,10 @@ static void busy(const struct topt_flexflow *f, struct topt_flexflow_facts *ret)
 void topt_flexflow_facts(const struct topt_flexflow *f, struct topt_flexflow_facts *ret)
 {
     struct full x = {.disturbed = 0};
-    *ret = (struct topt_flexflow_facts){
-        .time_ns = topt_flexflow_time(f), .tasks = f->live, .touched = f->touched};
+    *ret = (struct topt_flexflow_facts){.time_ns = topt_flexflow_time(f),
+                                        .tasks = f->live,
+                                        .touched = f->touched,
+                                        .moved = f->moved};
     busy(f, ret);
     if (!run_full(f, &x, NULL))
         ret->critical_ns = x.critical_ns;

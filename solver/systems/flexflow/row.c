@@ -44,13 +44,16 @@ static char *strategy_words(const struct topt_flexflow *f, int nops, int devices
     return t.s;
 }
 
-static char *why_words(const struct topt_flexflow_found *found,
+static char *why_words(const struct topt_flexflow_walks *found,
                        const struct topt_flexflow_facts *facts)
 {
     struct topt_text t = {0};
-    char a[32];
-    topt_text_add(&t, "random walk of %lld steps from data parallel, which takes %s",
-                  (long long)found->tried, topt_show_ns(found->start_ns, a, sizeof a));
+    char a[32], b[32];
+    topt_text_add(&t, "walked %lld proposals from data parallel, which takes %s",
+                  (long long)found->tried, topt_show_ns(found->data_ns, a, sizeof a));
+    if (found->random_ns)
+        topt_text_add(&t, ", and from a random strategy, which takes %s",
+                      topt_show_ns(found->random_ns, b, sizeof b));
     if (facts->placed)
         topt_text_add(&t,
                       "; it has operators run on part of the devices while others run "
@@ -58,8 +61,21 @@ static char *why_words(const struct topt_flexflow_found *found,
     return t.s;
 }
 
+static int put_budget(const struct topt_request *r, const struct topt_flexflow_search *o,
+                      const struct topt_flexflow_walks *found, json_t *row)
+{
+    uint64_t last = o->seed + (found->seeds ? found->seeds - 1 : 0);
+    return r->seconds > 0
+               ? 0
+               : json_object_set_new(row, "budget",
+                                     json_sprintf("%lld proposals of seeds %llu to %llu",
+                                                  (long long)o->proposals,
+                                                  (unsigned long long)o->seed,
+                                                  (unsigned long long)last));
+}
+
 static int put_row(const struct topt_flexflow *f, const struct topt_costing *k,
-                   const struct topt_flexflow_found *found, int64_t limit, json_t **ret,
+                   const struct topt_flexflow_walks *found, int64_t limit, json_t **ret,
                    struct topt_error *err)
 {
     struct topt_flexflow_facts facts;
@@ -83,13 +99,13 @@ static int search_on(const struct topt_costing *k, const struct topt_request *r,
                      int64_t limit, json_t **ret, struct topt_error *err)
 {
     struct topt_flexflow *f;
-    struct topt_flexflow_found found;
-    struct topt_flexflow_search o = {.seed = r->seed ? r->seed : 1};
-    if (topt_flexflow_create(k, &f, err))
+    struct topt_flexflow_walks found;
+    struct topt_flexflow_search o = {.seed = r->seed ? r->seed : 1, .stop = r->stop};
+    if (topt_flexflow_create(k, &topt_flexflow_links, &f, err))
         return -1;
     o.proposals = budget(r, f);
-    int rc = topt_flexflow_search(f, &o, &found, err) ||
-             put_row(f, k, &found, limit, ret, err);
+    int rc = topt_flexflow_walk(f, &o, &found, err) ||
+             put_row(f, k, &found, limit, ret, err) || put_budget(r, &o, &found, *ret);
     topt_flexflow_destroy(f);
     return rc ? -1 : 0;
 }
@@ -116,9 +132,16 @@ static int answer(const struct topt_request *r, int64_t limit, json_t **ret,
     return rc;
 }
 
+static int simulate(const struct topt_costing *k, const struct topt_strategy *s,
+                    int64_t *ret_ns, struct topt_error *err)
+{
+    return topt_flexflow_plan(k, s, &topt_flexflow_links, ret_ns, err);
+}
+
 const struct topt_system topt_flexflow_row = {
     .name = "flexflow",
     .searches = "a random walk over splits and devices of single operators (FlexFlow), "
                 "by a simulation in which what moves runs beside what computes",
     .leaves_out = "contraction splits, sharding, recomputation, micro-batches, memory",
-    .answer = answer};
+    .answer = answer,
+    .simulate = simulate};

@@ -1,5 +1,6 @@
 /* search.c - the walk from strategy to strategy. */
 #include "ff_data.h"
+#include "topt_minmax.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 
 /* Before a search may be said to improve nothing: proposals, and a part of the budget. */
 enum { FEWEST = 200, BUDGET_PART = 4 };
+enum { A_WALK = 1000 };
 
 double topt_flexflow_accepts(double beta, int64_t more_ns)
 {
@@ -39,10 +41,16 @@ static int roll_all(struct topt_flexflow *f, uint64_t *seed, struct topt_error *
 {
     for (int i = 0; i < f->nops; i++) {
         struct topt_soap s = roll(f, i, seed);
-        if (!f->op[i].virtual && topt_flexflow_set(f, i, &s, err))
-            return -1;
+        if (!f->op[i].virtual)
+            ff_replace(f, i, &s);
     }
-    return 0;
+    ff_settle(f);
+    return f->oom ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for FlexFlow's tasks") : 0;
+}
+
+static int stopped(const struct topt_flexflow_search *o)
+{
+    return o->stop && atomic_load(o->stop);
 }
 
 /* One proposal: an operator and one of its configurations, each as likely as any other. */
@@ -80,7 +88,7 @@ static int walk(struct topt_flexflow *f, const struct topt_flexflow_search *o,
 {
     double beta =
         o->beta > 0 ? o->beta : 50 / (double)(ret->start_ns ? ret->start_ns : 1);
-    while (ret->tried < o->proposals) {
+    while (ret->tried < o->proposals && !stopped(o)) {
         int taken;
         if (propose(f, o, beta, seed, &taken, err))
             return -1;
@@ -113,6 +121,58 @@ int topt_flexflow_search(struct topt_flexflow *f, const struct topt_flexflow_sea
         rc = walk(f, o, &seed, best, ret, err);
     }
     if (!rc)
+        rc = put_back(f, best, err);
+    free(best);
+    return rc ? -1 : 0;
+}
+
+/* From where it is, or from a random strategy. */
+static int half(struct topt_flexflow *f, const struct topt_flexflow_search *o, int random,
+                struct topt_flexflow_walks *ret, struct topt_error *err)
+{
+    int64_t tried = 0, best_at = 0, best = INT64_MAX, each = o->proposals / BUDGET_PART;
+    each = each < FEWEST ? FEWEST : each > A_WALK ? A_WALK : each;
+    for (int first = 1; tried < o->proposals && !stopped(o); first = 0) {
+        struct topt_flexflow_found found;
+        struct topt_flexflow_search one = *o;
+        one.seed = o->seed + ret->seeds++;
+        one.proposals = topt_min(each, o->proposals - tried);
+        one.random_start = random && first;
+        one.never_stalls = 1;
+        if (topt_flexflow_search(f, &one, &found, err))
+            return -1;
+        if (first)
+            *(random ? &ret->random_ns : &ret->data_ns) = found.start_ns;
+        if (found.best_ns < best) {
+            best = found.best_ns;
+            best_at = tried + found.best_at;
+        }
+        tried += found.tried;
+        ret->tried += found.tried;
+        if (found.tried < one.proposals ||
+            (!o->never_stalls && tried >= o->proposals / BUDGET_PART &&
+             best_at < tried / 2))
+            break;
+    }
+    ret->best_ns = topt_min(best, ret->best_ns);
+    return 0;
+}
+
+int topt_flexflow_walk(struct topt_flexflow *f, const struct topt_flexflow_search *o,
+                       struct topt_flexflow_walks *ret, struct topt_error *err)
+{
+    struct topt_soap *best = calloc((size_t)f->nops + 1, sizeof *best);
+    struct topt_flexflow_search part = *o;
+    *ret = (struct topt_flexflow_walks){.best_ns = INT64_MAX};
+    if (!best)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for FlexFlow's search");
+    part.proposals = o->proposals - o->proposals / 2;
+    int rc = half(f, &part, 0, ret, err);
+    copy(f, best);
+    int64_t first = ret->best_ns;
+    part.proposals = o->proposals / 2;
+    rc = rc || half(f, &part, 1, ret, err);
+    if (!rc && first <= ret->best_ns)
         rc = put_back(f, best, err);
     free(best);
     return rc ? -1 : 0;

@@ -62,8 +62,18 @@ static int list_from(struct topt_flexflow *f, int op, int d, struct ff_degrees *
 int ff_degrees_list(struct topt_flexflow *f, int op)
 {
     struct ff_degrees g = {.nparts = 1};
+    struct ff_op *x = &f->op[op];
+    int most = 1, n = 0;
     memset(g.at, 1, sizeof g.at);
-    return list_from(f, op, 0, &g);
+    if (list_from(f, op, 0, &g))
+        return -1;
+    for (int i = 0; f->rules.all_devices && i < x->ndegrees; i++)
+        most = x->degrees[i].nparts > most ? x->degrees[i].nparts : most;
+    for (int i = 0; i < x->ndegrees; i++)
+        if (x->degrees[i].nparts >= most)
+            x->degrees[n++] = x->degrees[i];
+    x->ndegrees = n;
+    return 0;
 }
 
 int ff_coordinate(const struct topt_op *o, const struct topt_soap *s, int part, int d)
@@ -142,13 +152,28 @@ int ff_is_param(const struct topt_flexflow *f, int op, int operand)
     return x->role == TOPT_INPUT && f->op[f->k.model->tensor[x->tensor].producer].virtual;
 }
 
+/* Rows of the part that has most of tables of unlike lengths: runs of tables, as even as can be. */
+static int64_t most_rows(const struct topt_op *o, int runs, int row_parts)
+{
+    int64_t most = 0, tables = topt_tables_of(o);
+    for (int64_t i = 0; i < runs; i++) {
+        int64_t rows = 0;
+        for (int64_t k = i * tables / runs; k < (i + 1) * tables / runs; k++)
+            rows += (topt_table_height(o, k) + row_parts - 1) / row_parts;
+        most = rows > most ? rows : most;
+    }
+    return most;
+}
+
 int64_t ff_operand_elements(const struct topt_op *o, const struct topt_soap *s,
                             int operand)
 {
-    int64_t n = 1;
-    for (int j = 0; j < topt_operand_rank(o, operand); j++) {
+    const struct topt_operand_spec *spec = &o->spec->operand[operand];
+    int64_t n =
+        spec->ragged ? most_rows(o, s->degree[spec->dim[0]], s->degree[spec->dim[1]]) : 1;
+    for (int j = spec->ragged ? 2 : 0; j < topt_operand_rank(o, operand); j++) {
         const struct topt_dim *x = &o->operand[operand].dim[j];
-        int degree = s->degree[o->spec->operand[operand].dim[j]];
+        int degree = s->degree[spec->dim[j]];
         n *= (x->count + degree - 1) / degree * x->unit;
     }
     return n;

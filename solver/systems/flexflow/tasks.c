@@ -10,19 +10,58 @@ static int node_of(const struct topt_flexflow *f, int device)
     return device / f->per_node;
 }
 
-/* Within a node each pair of devices has a link, each way; so has each pair of nodes. */
-static int link_of(const struct topt_flexflow *f, int from, int to)
+static void hold(struct ff_held *h, int resource)
 {
-    int a = node_of(f, from), b = node_of(f, to);
-    return a == b ? f->devices + from * f->devices + to
-                  : f->devices + f->devices * f->devices + a * f->nodes + b;
+    h->at[h->n++] = resource;
 }
 
-/* Sums within a node take its channel; others that between nodes. */
-static int channel_of(const struct topt_flexflow *f, int node)
+/* Behind the devices, in the paper's network: the link of each pair of devices of a node and of each
+ * pair of nodes, each way, and a channel for sums in each node and one between nodes.  In topt's: what
+ * each device sends in its node, and each node to the others. */
+static int after_devices(const struct topt_flexflow *f, int i)
 {
-    return f->devices + f->devices * f->devices + f->nodes * f->nodes +
-           (node < 0 ? f->nodes : node);
+    return f->devices + i;
+}
+
+int ff_links(const struct topt_flexflow *f)
+{
+    int d = f->devices, n = f->nodes;
+    return f->rules.shared_links ? d + n : d * d + n * n + n + 1;
+}
+
+static struct ff_held held_by_move(const struct topt_flexflow *f, int from, int to)
+{
+    int a = node_of(f, from), b = node_of(f, to), d = f->devices;
+    struct ff_held h = {0};
+    if (f->rules.shared_links)
+        hold(&h, after_devices(f, a == b ? from : d + a));
+    else
+        hold(&h, after_devices(f, a == b ? from * d + to : d * d + a * f->nodes + b));
+    if (f->rules.moves_wait) {
+        hold(&h, from);
+        hold(&h, to);
+    }
+    return h;
+}
+
+/* Sums within a node take its channel, others that between nodes; or all links of those that take
+ * part. */
+static struct ff_held held_by_sum(const struct topt_flexflow *f, uint64_t devices,
+                                  struct topt_group g, int node)
+{
+    int d = f->devices, n = f->nodes;
+    struct ff_held h = {0};
+    if (!f->rules.shared_links) {
+        hold(&h, after_devices(f, d * d + n * n + (node < 0 ? n : node)));
+        return h;
+    }
+    for (int i = 0; i < n && g.nodes > 1; i++)
+        if (devices >> (i * f->per_node) & (((uint64_t)1 << f->per_node) - 1))
+            hold(&h, after_devices(f, d + i));
+    for (int x = 0; x < d && g.per_node > 1; x++)
+        if (devices >> x & 1)
+            hold(&h, after_devices(f, x));
+    return h;
 }
 
 static uint64_t key_of(const struct topt_flexflow *f, int op, enum ff_kind kind, int a,
@@ -46,14 +85,13 @@ int ff_groups(const struct topt_flexflow *f)
 }
 
 static int add(struct topt_flexflow *f, int group, int op, enum ff_kind kind, int a,
-               int b, int input, int resource, int64_t ns, int64_t bytes)
+               int b, int input, struct ff_held held, int64_t ns, int64_t bytes)
 {
     struct ff_task t = {.ns = ns,
                         .kind = (uint8_t)kind,
                         .key = key_of(f, op, kind, a, b, input),
-                        .resource = resource,
                         .bytes = bytes};
-    return ff_task_add(f, group, &t);
+    return ff_task_add(f, group, &t, &held);
 }
 
 /* ---- sums of gradients ------------------------------------------------------------- */
@@ -116,7 +154,7 @@ static void add_sum(struct topt_flexflow *f, int op, int operand, int part,
                     topt_dtype_bytes(f->k.settings->dtype);
     if (n < 2)
         return;
-    int t = add(f, op, op, FF_SUM, operand, part, 0, channel_of(f, node),
+    int t = add(f, op, op, FF_SUM, operand, part, 0, held_by_sum(f, r.devices, g, node),
                 topt_hw_collective_ns(f->k.hw, TOPT_ALL_REDUCE, g, bytes),
                 2 * (n - 1) * bytes);
     for (int p = 0; p < x->soap.nparts; p++)
@@ -144,7 +182,7 @@ void ff_op_tasks(struct topt_flexflow *f, int op)
         return;
     ff_price(f, op, &x->soap, &x->price);
     for (int p = 0; p < x->soap.nparts; p++) {
-        int device = x->soap.device[p];
+        struct ff_held device = {1, {x->soap.device[p]}};
         x->forward[p] = add(f, op, op, FF_FORWARD, p, 0, 0, device, x->price.forward, 0);
         if (!x->price.backward)
             continue;
@@ -188,18 +226,27 @@ static int64_t overlap_bytes(const struct topt_flexflow *f, int from, int a, int
     return bytes < 1 ? 1 : (int64_t)bytes;
 }
 
-static int64_t move_ns(const struct topt_flexflow *f, int from, int to, int64_t bytes)
+/* A link that is shared is held as long as bytes pass; what it takes to begin goes on beside. */
+static int add_move_task(struct topt_flexflow *f, int op, int input, enum ff_kind kind,
+                         int a, int b, int from, int to, int64_t bytes)
 {
     int near = node_of(f, from) == node_of(f, to);
     struct topt_group g = {near ? 1 : 2, near ? 2 : 1, 1};
-    return topt_hw_collective_ns(f->k.hw, TOPT_PERMUTE, g, bytes);
+    int64_t ns = topt_hw_collective_ns(f->k.hw, TOPT_PERMUTE, g, bytes);
+    int64_t lag =
+        f->rules.shared_links ? topt_hw_collective_ns(f->k.hw, TOPT_PERMUTE, g, 1) : 0;
+    int t = add(f, ff_use_group(f, op, input), op, kind, a, b, input,
+                held_by_move(f, from, to), ns - lag, bytes);
+    if (t >= 0)
+        f->task[t].lag = lag;
+    return t;
 }
 
 static void add_move(struct topt_flexflow *f, int op, int input, int from, int a, int b,
                      int64_t bytes)
 {
     struct ff_op *x = &f->op[from], *y = &f->op[op];
-    int s = x->soap.device[a], d = y->soap.device[b], group = ff_use_group(f, op, input);
+    int s = x->soap.device[a], d = y->soap.device[b];
     int back = x->backward[a] >= 0 && y->backward[b] >= 0;
     if (s == d) {
         ff_edge_add(f, x->forward[a], y->forward[b]);
@@ -207,14 +254,12 @@ static void add_move(struct topt_flexflow *f, int op, int input, int from, int a
             ff_edge_add(f, y->backward[b], x->backward[a]);
         return;
     }
-    int t = add(f, group, op, FF_MOVE, a, b, input, link_of(f, s, d),
-                move_ns(f, s, d, bytes), bytes);
+    int t = add_move_task(f, op, input, FF_MOVE, a, b, s, d, bytes);
     ff_edge_add(f, x->forward[a], t);
     ff_edge_add(f, t, y->forward[b]);
     if (!back)
         return;
-    t = add(f, group, op, FF_MOVE_BACK, a, b, input, link_of(f, d, s),
-            move_ns(f, d, s, bytes), bytes);
+    t = add_move_task(f, op, input, FF_MOVE_BACK, a, b, d, s, bytes);
     ff_edge_add(f, y->backward[b], t);
     ff_edge_add(f, t, x->backward[a]);
 }

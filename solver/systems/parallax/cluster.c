@@ -58,12 +58,16 @@ static double on_servers(const struct topt_parallax_model *m,
            (touched > 0 ? folded(c, touched, times, partitions) : 0);
 }
 
+/* The paper puts sparse variables on servers, but for an alpha close to 1; how close it does not say:
+ * by bytes and rates above server / ring, which 'by_rates' takes, else 1. */
 static double hybrid(const struct topt_parallax_model *m,
-                     const struct topt_parallax_cluster *c, int partitions)
+                     const struct topt_parallax_cluster *c, int by_rates, int partitions)
 {
     double alpha = topt_parallax_together(m->alpha, c->workers);
     double dense = rings(c, m->dense * ELEMENT);
-    if (m->sparse > 0 && topt_parallax_dense_pays(alpha, c->server, c->ring))
+    int pays =
+        by_rates ? topt_parallax_dense_pays(alpha, c->server, c->ring) : m->alpha >= 1;
+    if (m->sparse > 0 && pays)
         return rings(c, (m->dense + m->sparse) * ELEMENT);
     return dense + (m->sparse > 0 ? on_servers(m, c, 0, 1, partitions) : 0);
 }
@@ -81,7 +85,7 @@ static double step_seconds(const struct topt_parallax_model *m,
     case TOPT_PARALLAX_OPT:
         return m->compute + on_servers(m, c, m->dense, 1, partitions);
     default:
-        return m->compute + hybrid(m, c, partitions);
+        return m->compute + hybrid(m, c, system == TOPT_PARALLAX_RATES, partitions);
     }
 }
 

@@ -108,7 +108,9 @@ enum topt_parallax_system {
     TOPT_PARALLAX_AR,    /* everything by collectives: rings and gathering */
     TOPT_PARALLAX_NAIVE, /* everything on servers */
     TOPT_PARALLAX_OPT,   /* the same, machines aggregate before */
-    TOPT_PARALLAX_HYBRID /* dense by rings; sparse on servers, or by rings where it pays */
+    TOPT_PARALLAX_HYBRID, /* dense by rings; sparse on servers, but what all is touched of */
+    TOPT_PARALLAX_RATES, /* the same; sparse by rings where bytes over rates say so */
+    TOPT_PARALLAX_SYSTEMS
 };
 
 /* Samples a second of all workers, sparse variables in as many partitions as the sampler above

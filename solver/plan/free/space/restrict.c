@@ -8,7 +8,7 @@
  *                and a replicated copy is thrown away and recomputed in backward.  Statistics
  *                that an operator saves beside its output go where its configuration puts them
  *   outputs      only dimensions of the output are split, so that nothing is summed up; and no
- *                node does what another does as long as the output can be split further
+ *                device does what another does as long as the output can be split further
  *   named        dimensions have names, which are those that tensors tie together: a layer's
  *                are its own.  A name takes one dimension of one device mesh, which divides
  *                it, or none.  So two operators agree about the tensor between them, up to
@@ -40,9 +40,17 @@ static int over_batch(const struct topt_space_options *o, const struct topt_mesh
 const struct topt_restriction topt_restrict_batch = {.splits = over_batch};
 
 /* Parallax (Kim et al. 2019): dense variables are all-reduced, sparse ones have servers, which here
- * are the devices themselves; one that is nearly dense is all-reduced, too, as is faster. */
-const struct topt_restriction topt_restrict_hybrid = {.levels = 1 << TOPT_ZERO_OWNER,
-                                                      .splits = over_batch};
+ * are the devices themselves.  (One of which nearly all is touched may be all-reduced, the paper says,
+ * and not from where on.) */
+static int served(const struct topt_space_options *o, const struct topt_mesh *mesh,
+                  const struct topt_op *op, const struct topt_config *c)
+{
+    (void)o;
+    return topt_table_sparse(op) < 0 || c->zero == TOPT_ZERO_OWNER || mesh->devices == 1;
+}
+
+const struct topt_restriction topt_restrict_hybrid = {
+    .levels = 1 << TOPT_ZERO_OWNER, .splits = over_batch, .op = served};
 
 /* ---- spread ------------------------------------------------------------------------ */
 
@@ -120,7 +128,7 @@ static int outputs_op(const struct topt_space_options *o, const struct topt_mesh
         if (c->dim[a] >= 0 && out.at[a] < 0)
             return 0;
     /* Tables without samples are stored, not worked on. */
-    for (int a = 0; a < mesh->node_axes && topt_splits_batch(&s) >= 0; a++)
+    for (int a = 0; a < mesh->naxes && topt_splits_batch(&s) >= 0; a++)
         if (c->dim[a] < 0 && has_room(o, mesh, op, &s, c, a))
             return 0;
     return 1;
