@@ -112,6 +112,10 @@ static const struct mechanism {
     {"pipeline", in_stages, 1},
     {"context", in_contexts, 0},
     {"expert", with_experts_apart, 1},
+    {"dispatch", NULL,
+     0}, /* tokens go once to a node, not once to each expert (DeepEP, HybridEP) */
+    {"expert-host", NULL,
+     0}, /* the host's work of experts, which decides where the device is faster */
     {"fp8", in_eight_bits, 0},
     {"adapters-tensor", with_adapters_split, 0},
     {"async-tensor", NULL, 0},
