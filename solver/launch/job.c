@@ -302,7 +302,9 @@ static int read_uniform(const json_t *plan, struct job *j, struct topt_error *er
                          (long long)j->pp, (long long)j->vp);
     j->shard = j->dp;
     if ((j->pp > 1 && read_order(u, j, err)) ||
-        topt_json_int_or(u, "uniform", "shard", 1, MAX_RANKS, &j->shard, err))
+        topt_json_int_or(u, "uniform", "shard", 1, MAX_RANKS, &j->shard, err) ||
+        topt_json_int_or(u, "uniform", "recompute_layers", 0, MAX_SIZE,
+                         &j->recompute_layers, err))
         return -1;
     if (j->dp % j->shard)
         return topt_fail(err, TOPT_ERR_INVAL, "uniform.shard: %lld do not divide dp %lld",

@@ -71,9 +71,12 @@ static void write_parallel(const struct job *j, struct topt_text *t)
         number(t, "--num-distributed-optimizer-instances", j->dp / j->shard);
     flag(t, j->dp > 1 && j->overlap, "--overlap-grad-reduce");
     flag(t, j->dp > 1 && j->overlap && j->zero == 1, "--overlap-param-gather");
-    flag(t, j->recompute,
-         "--recompute-granularity full --recompute-method uniform "
-         "--recompute-num-layers 1");
+    if (j->recompute) {
+        topt_text_add(t, " \\\n    --recompute-granularity full --recompute-method %s",
+                      j->recompute_layers ? "block" : "uniform");
+        number(t, "--recompute-num-layers",
+               j->recompute_layers ? j->recompute_layers : 1);
+    }
     flag(t, !strcmp(j->loss, "fused"),
          "--cross-entropy-loss-fusion --cross-entropy-fusion-impl te");
     flag(t, j->precision == JOB_BF16_MIXED, "--bf16");

@@ -75,6 +75,24 @@ int topt_stage_layers(const struct topt_model *m, int *ret_op)
     return *ret_op < 0 ? n : 0;
 }
 
+void topt_recompute_first(const struct topt_model *m, const int16_t *layers, int64_t n,
+                          struct topt_strategy *s)
+{
+    int in_chunk = -1, chunk = 0; /* the layer's number in its chunk */
+    for (int i = 0; i < m->nops; i++) {
+        int t = m->op[i].operand[m->op[i].output].tensor;
+        if (begins_layer(m, i) && ++in_chunk == layers[chunk]) {
+            in_chunk = 0;
+            chunk++;
+        }
+        if (in_chunk < n)
+            continue;
+        s->config[i].recompute = 0;
+        if (m->tensor[t].nconsumers > 1 && s->hub[t].keep == TOPT_HUB_RECOMPUTE)
+            s->hub[t].keep = TOPT_HUB_KEEP;
+    }
+}
+
 /* Operators before the first layer are cut with it, and those behind a layer with that one. */
 int topt_layers_init(struct topt_layers *t, struct topt_error *err)
 {
@@ -519,15 +537,13 @@ static int run(struct stages *x, struct topt_strategy_cost *cost)
                               .shape = x->shape,
                               .chunk = x->chunk,
                               .end_ns = x->end_ns,
-                              .send_ns = x->send_ns};
+                              .send_ns = x->send_ns,
+                              .passes = x->t->passes};
     int64_t ns;
     int rc = topt_pipeline_run(x->t->schedule, &p, &ns, held, x->err);
     if (rc)
         return -1;
     x->ret->stages = x->shape.stages;
-    x->ret->chunks = x->nchunks;
-    for (int c = 0; c < x->nchunks; c++)
-        x->ret->layers[c] = (int16_t)(x->cut[c + 1] - x->cut[c]);
     put_bytes(x, held, cost);
     put_time(x, ns, cost);
     return 0;
@@ -539,6 +555,9 @@ static int find_all(struct stages *x, struct topt_strategy_cost *cost)
         for (int p = from(x, i); p < from(x, i + 1); p++)
             x->weight[i] += passes_ns(&x->t->spent[p]);
     cut_layers(x);
+    x->ret->chunks = x->nchunks;
+    for (int c = 0; c < x->nchunks; c++)
+        x->ret->layers[c] = (int16_t)(x->cut[c + 1] - x->cut[c]);
     if (find_chunks(x) || find_ends(x))
         return -1;
     return is_beyond(x, cost) ? 0 : run(x, cost);

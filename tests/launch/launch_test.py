@@ -211,6 +211,9 @@ def keys_of(answer):
             found |= {(target, key) for key in keys_of_yaml(text)}
         elif name.endswith(".json"):
             found |= {(target, key) for key in keys_of_json(json.loads(text), SECTIONS.get(name, ""))}
+        elif name == "topt_pipeline.py":
+            found |= {(target, "deepspeed.pipe.PipelineModule")} | {
+                (target, f"deepspeed.pipe.PipelineModule({k.arg})") for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call) for k in n.keywords}
         elif name == "topt_apply.py":
             found |= {("torchrun", key) for key in keys_of_torch(text)}
         else:
@@ -335,13 +338,39 @@ def check_stages(llama):
     done = launch(staged(plan_of(llama, 1, 8, steps=4, framework="torchtitan"), [4] * 8, 2, "dualpipev"), "torchtitan")
     ok(done.returncode != 0 and "dualpipev takes no 4 stages of 2 chunks with 4 micro-batches" in done.stderr,
        "a schedule that the shape has none of is refused", done.stderr)
-    done = launch(staged(plan_of(llama, 1, 8, steps=16, framework="deepspeed"), [8] * 4), "deepspeed")
-    ok(done.returncode == 3 and "have to be written into the training script" in done.stderr and
-       "--framework megatron" in done.stderr, "DeepSpeed's stages are code", done.stderr)
+    answer = json.loads(launch(staged(plan_of(llama, 8, 1, steps=4, zero=1, recompute=True, framework="deepspeed"), [8] * 4), "deepspeed").stdout)
+    files = {f["name"]: f["text"] for f in answer["files"]}
+    ok("num_stages=4" in files["topt_pipeline.py"] and 'partition_method="type:" + block' in files["topt_pipeline.py"] and
+       json.loads(files["ds_config.json"])["pipeline"] == {"activation_checkpoint_interval": 1} and
+       json.loads(files["ds_config.json"])["gradient_accumulation_steps"] == 4, "DeepSpeed's stages are a module", files)
+    wrong = unknown(keys_of(answer), {"deepspeed": listed("deepspeed")[1], "torchrun": listed("torchrun")[1]})
+    ok(not wrong, "whose parameters and keys are in its list", wrong)
+    for target, plan, words in (
+            ("deepspeed", staged(plan_of(llama, 8, 1, steps=4, zero=2, framework="deepspeed"), [8] * 4), "no ZeRO-2 beside pipeline stages"),
+            ("deepspeed", staged(plan_of(llama, 8, 1, steps=4, framework="deepspeed"), [4] * 8, 2), "no interleaved schedule"),
+            ("deepspeed", staged(plan_of(llama, 8, 1, steps=4, framework="deepspeed"), [9, 8, 8, 7]), "equally many layers"),
+            ("deepspeed", staged(plan_of(llama, 1, 8, steps=16, framework="deepspeed"), [8] * 4), "AutoTP splits models of transformers"),
+            ("torchtitan", staged(plan_of(llama, 8, 1, steps=4, zero=1, framework="torchtitan"), [8] * 4), "no ZeRO-1 beside pipeline stages"),
+            ("megatron", staged(plan_of(llama, 8, 1, steps=4, zero=3), [8] * 4), "no ZeRO-3 beside pipeline stages"),
+            ("megatron", staged(plan_of(llama, 1, 8, steps=16), [16, 16, 0, 0]), "chunk 2 of the pipeline has no layer"),
+            ("torchrun", staged(plan_of(llama, 8, 1, steps=4, framework="pytorch"), [8] * 4), "have to be written into the training script")):
+        done = launch(plan, target)
+        ok(done.returncode == 3 and words in done.stderr and done.stderr.count("\n") == 1, f"{target} refuses: {words}", done.stderr)
+    done = launch(staged(plan_of(llama, 1, 8, steps=2), [4] * 8, 2), "megatron")
+    ok(done.returncode != 0 and "takes no 4 stages of 2 chunks with 2 micro-batches" in done.stderr, "micro-batches that stages do not divide", done.stderr)
     bad = staged(plan_of(llama, 1, 8, steps=16), [8] * 4)
     bad["uniform"]["layers"].pop()
     done = launch(bad, "megatron")
     ok(done.returncode != 0 and "layers of 4 stages" in done.stderr, "chunks without their layers are refused", done.stderr)
+
+
+def check_recomputed_layers(llama):
+    plan = staged(plan_of(llama, 1, 8, steps=16, recompute=True), [8] * 4)
+    text = launch(plan, "megatron").stdout
+    ok("--recompute-method uniform" in text and "--recompute-num-layers 1" in text, "Megatron-LM recomputes each layer", text)
+    plan["uniform"]["recompute_layers"] = 3
+    text = launch(plan, "megatron").stdout
+    ok("--recompute-method block" in text and "--recompute-num-layers 3" in text, "... or the first of each stage", text)
 
 
 def check_replicas(llama):
@@ -707,6 +736,7 @@ def main():
         check_numbers(gpt, llama)
         check_stages(llama)
         check_replicas(llama)
+        check_recomputed_layers(llama)
         check_trainers(gpt, llama)
         check_losses(gpt, llama)
         check_refusals(gpt, llama)

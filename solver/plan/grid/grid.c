@@ -14,11 +14,22 @@
 
 /* ---- variants ---------------------------------------------------------------------- */
 
+/* Degrees that are fixed; one data parallel rank shards nothing, whatever was said. */
+static int is_fixed(const struct topt_request *r, const struct topt_degrees *v)
+{
+    const struct topt_fixed *f = &r->fixed;
+    int64_t samples = r->model->batch / v->micro_batches;
+    return (!f->data || v->data == f->data) && (!f->tensor || v->tensor == f->tensor) &&
+           (!f->context || v->context == f->context) &&
+           (!f->expert || v->expert == f->expert) &&
+           (!f->micro_batch || samples == f->micro_batch * v->data) &&
+           (f->zero < 0 || v->data == 1 || v->level == f->zero) &&
+           (f->recompute < 0 || v->recompute == f->recompute);
+}
+
 static int add_variant(struct topt_grid_search *s, const struct topt_degrees *v)
 {
-    const struct topt_ran *ran = s->request->ran;
-    if (ran && (v->data != ran->data || v->tensor != ran->tensor ||
-                v->level != ran->level || v->recompute != ran->recompute))
+    if (s->request->fixed.any && !is_fixed(s->request, v))
         return 0;
     if (TOPT_RESIZE(s->degrees, s->ndegrees + 1))
         return -1;
@@ -342,8 +353,7 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     at->settings.by_schedule = at->searched.by_schedule = v->by_schedule;
     at->settings.stages = v->stages;
     at->settings.stage_chunks = v->virtual_stages;
-    at->settings.even_stages =
-        s->request->framework && s->request->framework->even_stages;
+    at->settings.even_stages = topt_request_even_stages(s->request);
     at->settings.order = v->order;
     at->settings.rest_f32 = at->searched.rest_f32 = rest_f32;
     if (topt_settings_scheduled(&at->settings))
@@ -534,8 +544,24 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degr
     return (int64_t)((p.state + (before > after ? before : after)) * (1 - 1e-9));
 }
 
-/* The mean over stages: each holds its part of parameters and states, and 1F1B has (stages + 1) / 2
- * micro-batches in flight at a stage.  A fifth is left for uneven cuts. */
+/* The micro-batches that stages have in flight: their mean, which of 1F1B is (stages + 1) / 2, or those of the
+ * second stage, whose chunks have no fewer layers than the even cut, rounded down. */
+static double in_flight(struct topt_grid_search *s, const struct topt_degrees *v)
+{
+    double mean = (s->stages + 1) / 2.0, chunks = (double)v->stages * v->virtual_stages;
+    int layers = s->planning->layers / (int)chunks;
+    struct topt_order_shape shape = {v->stages, v->virtual_stages, v->micro_batches};
+    struct topt_order_plan plan;
+    if (v->stages < 3)
+        return mean;
+    topt_order_plan(&topt_orders[v->order], &shape, 1, &plan);
+    double second =
+        layers * chunks / s->planning->layers * (double)plan.ahead / v->virtual_stages;
+    return second > mean ? second : mean;
+}
+
+/* Each stage holds its part of parameters and states, and what micro-batches in flight keep.  A fifth is left
+ * for uneven cuts. */
 int64_t topt_grid_least_stage_bytes(struct topt_grid_search *s,
                                     const struct topt_degrees *v)
 {
@@ -544,6 +570,6 @@ int64_t topt_grid_least_stage_bytes(struct topt_grid_search *s,
     double kept = v->recompute
                       ? 0
                       : s->planning->activation_bytes / (double)v->micro_batches /
-                            s->mesh.devices * (s->stages + 1) / 2;
+                            s->mesh.devices * in_flight(s, v);
     return (int64_t)(0.8 * (stays + kept) / s->stages);
 }

@@ -154,6 +154,10 @@ static char *uniform_words(const struct topt_framework *f, const struct topt_deg
         topt_text_add(&t, "one GPU");
     if (v->recompute)
         topt_text_add(&t, ", checkpointing");
+    if (v->recompute_layers)
+        topt_text_add(&t, " of %d layer%s per %s", v->recompute_layers,
+                      v->recompute_layers > 1 ? "s" : "",
+                      v->virtual_stages > 1 ? "chunk" : "stage");
     topt_text_add(&t, ", micro-batch size %lld", (long long)micro_batch);
     if (v->micro_batches > 1)
         topt_text_add(&t,

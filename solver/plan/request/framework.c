@@ -92,7 +92,8 @@ static const struct topt_framework frameworks[] = {
      .tensor_needs = "the script must apply tensor parallelism (DTensor's "
                      "parallelize_module); a plain FSDP script does not",
      .rules = &topt_tensor_pytorch,
-     .pipeline_orders = 1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED,
+     .pipeline_orders =
+         1 << TOPT_ORDER_GPIPE | 1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED,
      .pipeline_levels = NONE | GRADIENT,
      .replica_levels = GRADIENT | PARAM,
      .expert_levels = GRADIENT | PARAM,
@@ -153,6 +154,7 @@ static const struct topt_framework frameworks[] = {
      .pipeline_orders = 1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED,
      .pipeline_levels = NONE | STATE,
      .replica_levels = STATE,
+     .recompute_first = 1,
      .replicas_searched = 1,
      .expert = TOPT_EXPERT_SEARCHED,
      .expert_levels = NONE | STATE,
@@ -183,9 +185,10 @@ static const struct topt_framework frameworks[] = {
      .tensor_most = TOPT_TENSOR_ANYWHERE,
      .rules = &topt_tensor_torchtitan,
      .pipeline = TOPT_PIPELINE_SEARCHED,
-     .pipeline_orders = 1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED |
-                        1 << TOPT_ORDER_ZB_H1 | 1 << TOPT_ORDER_INTERLEAVED_ZB |
-                        1 << TOPT_ORDER_ZBV | 1 << TOPT_ORDER_DUALPIPE_V,
+     .pipeline_orders = 1 << TOPT_ORDER_GPIPE | 1 << TOPT_ORDER_1F1B |
+                        1 << TOPT_ORDER_INTERLEAVED | 1 << TOPT_ORDER_ZB_H1 |
+                        1 << TOPT_ORDER_INTERLEAVED_ZB | 1 << TOPT_ORDER_ZBV |
+                        1 << TOPT_ORDER_DUALPIPE_V,
      .pipeline_levels = NONE | GRADIENT | PARAM,
      .replica_levels = GRADIENT | PARAM,
      .replicas_searched = 1,

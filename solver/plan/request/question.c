@@ -3,6 +3,7 @@
  * so that one question has one answer. */
 #include "algorithm.h"
 #include "pins.h"
+#include "fixed.h"
 #include "request.h"
 #include "topt_text.h"
 
@@ -50,6 +51,12 @@ static int read_pins(const char *text, struct topt_error *err)
     return 0;
 }
 
+static int read_degrees(const char *text, struct topt_request *r, struct topt_error *err)
+{
+    r->fixed.any = 1;
+    return topt_fixed_parse(text, &r->fixed, err);
+}
+
 /* The words, each where it was said; '*field' is the one that is read. */
 static int read_words(const struct topt_query *w, struct topt_request *r,
                       const char **field, struct topt_error *err)
@@ -62,6 +69,7 @@ static int read_words(const struct topt_query *w, struct topt_request *r,
            (SAID(factors) && topt_factors_parse(w->factors, &r->factors, err)) ||
            (SAID(counts) && topt_counts_parse(w->counts, &r->counts, err)) ||
            (SAID(pin) && read_pins(w->pin, err)) ||
+           (SAID(degrees) && read_degrees(w->degrees, r, err)) ||
            (SAID(algorithm) && topt_algorithm_check(w->algorithm, err)) ||
            (SAID(schedule) && read_schedule(w->schedule, r, err)) ||
            (SAID(sequence_parallel) && read_positions(w->sequence_parallel, r, err)) ||
@@ -112,12 +120,17 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
         return -1;
     }
     read_numbers(w, r);
+    r->tensor_parallel = w->tensor_parallel;
+    if (r->fixed.any && topt_fixed_take(r, err)) {
+        if (ret_field)
+            *ret_field = "degrees";
+        return -1;
+    }
     r->algorithm = *w->algorithm && strcmp(w->algorithm, "ft") ? w->algorithm : NULL;
     r->pin = *w->pin ? w->pin : NULL;
     r->settings.gradient_f32 = w->gradient_f32;
     r->settings.low_params = w->fp8_params;
     r->settings.cuda_graphs = w->cuda_graphs;
-    r->tensor_parallel = w->tensor_parallel;
     r->given = (*w->framework ? TOPT_GIVEN_FRAMEWORK : 0) |
                (*w->precision ? TOPT_GIVEN_PRECISION : 0) |
                (*w->optimizer ? TOPT_GIVEN_OPTIMIZER : 0) |

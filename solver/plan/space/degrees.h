@@ -24,6 +24,7 @@ struct topt_degrees {
      * tensor ranks, the former what is left of tensor ranks and the innermost data ranks. */
     int expert, expert_tensor;
     int recompute; /* may operators be recomputed?  Uniform: are all? */
+    int recompute_layers; /* of pipeline stages: in the first so many layers of each chunk; 0: all */
     uint32_t
         mesh_starts; /* device meshes of systems that have one for all operators; else 0 */
     int by_schedule; /* as in topt_settings: time and memory are those of a schedule */

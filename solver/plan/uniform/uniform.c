@@ -14,10 +14,19 @@
 #include "free.h"
 #include "request.h"
 #include "topt_array.h"
+#include "topt_minmax.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The evaluator of strategies on one mesh with so many micro-batches, of which those before made use. */
+struct costs {
+    const struct topt_mesh *mesh;
+    int64_t micro_batches;
+    struct topt_evaluator *of;             /* owned */
+    const struct topt_strategy *evaluated; /* last; NULL: none that is still there */
+};
 
 struct fold {
     struct topt_grid_search *s;
@@ -37,13 +46,17 @@ struct fold {
     /* Of a stage's choices, the last one's problem (owned), and of which degrees it is; NULL: none. */
     struct topt_problem *beside;
     const struct topt_degrees *beside_of;
-    struct topt_evaluator *costs; /* owned; of strategies with so many micro-batches */
-    int64_t micro_batches;
-    struct topt_settings staged;           /* of these costs, where there are stages */
-    const struct topt_strategy *evaluated; /* by them, last */
+    struct costs costs;
+    struct topt_settings staged; /* of these costs, where there are stages */
+    int too_large;               /* ... needs more memory than there is */
 };
 
 /* ---- what is missing --------------------------------------------------------------- */
+
+static int beyond(int64_t value, int64_t limit)
+{
+    return limit && value > limit;
+}
 
 static int make_problem(struct fold *f)
 {
@@ -81,15 +94,15 @@ static struct topt_search_options options_of(const struct topt_request *r,
                                         .max_entries = r->max_entries};
 }
 
-/* The evaluator of degrees with as many micro-batches, of which those before made use. */
-static struct topt_evaluator *open_costs(struct fold *f, const struct topt_costing *k)
+static struct costs *open_costs(struct fold *f, const struct topt_costing *k)
 {
-    if (f->costs && f->micro_batches == k->settings->micro_batches)
-        return f->costs;
-    topt_evaluator_destroy(f->costs);
-    f->evaluated = NULL;
-    f->micro_batches = k->settings->micro_batches;
-    return f->costs = topt_evaluator_create(k, 0, f->err);
+    struct costs *x = &f->costs;
+    if (x->of && x->mesh == k->mesh && x->micro_batches == k->settings->micro_batches)
+        return x;
+    topt_evaluator_destroy(x->of);
+    *x = (struct costs){k->mesh, k->settings->micro_batches,
+                        topt_evaluator_create(k, 0, f->err), NULL};
+    return x->of ? x : NULL;
 }
 
 /* Prices leave out communication that overlaps, and bytes that come and go: a strategy's time and
@@ -99,39 +112,48 @@ static int put_cost(struct fold *f, const struct topt_strategy *s, int64_t *memo
 {
     struct topt_costing k;
     struct topt_strategy_cost cost;
-    struct topt_evaluator *a;
+    struct costs *a;
     if (topt_grid_costing(f->s, f->degrees, &k, f->err))
         return -1;
     if (!k.settings->by_schedule)
         return 0;
-    if (!(a = open_costs(f, &k)) || topt_evaluate_strategy(a, s, &cost, NULL, f->err))
+    if (!(a = open_costs(f, &k)) || topt_evaluate_strategy(a->of, s, &cost, NULL, f->err))
         return -1;
     *memory = cost.memory_bytes;
     *time = cost.time_ns;
     return 0;
 }
 
-/* The cost of a strategy as one of pipeline stages, of a problem that is that of one stage's devices:
- * 1 where it is of no interest.  Pieces cost the same for any number of stages, so that one evaluator
+/* The cost of a strategy as one of pipeline stages, of a problem that is that of one stage's devices: without
+ * stages where it is beyond the limits.  Where it 'stays' it is known again by its place.  Pieces cost the same for any number of stages, so that one evaluator
  * serves for all. */
+static int cost_staged(struct fold *f, const struct topt_strategy *s, int stays,
+                       int64_t time_limit, struct topt_strategy_cost *ret)
+{
+    struct topt_costing k;
+    struct costs *a;
+    if (topt_grid_costing(f->s, f->degrees, &k, f->err))
+        return -1;
+    f->staged = *k.settings;
+    k.settings = &f->staged;
+    if (!(a = open_costs(f, &k)))
+        return -1;
+    topt_evaluator_limit(a->of, f->memory_limit, time_limit);
+    if (a->evaluated == s ? topt_evaluate_stages(a->of, s, ret, f->err)
+                          : topt_evaluate_strategy(a->of, s, ret, NULL, f->err))
+        return -1;
+    a->evaluated = stays ? s : NULL;
+    f->too_large = beyond(ret->memory_bytes, f->memory_limit);
+    return 0;
+}
+
+/* 1 where it is of no interest. */
 static int put_staged(struct fold *f, const struct topt_strategy *s, int64_t *memory,
                       int64_t *time)
 {
-    struct topt_costing k;
     struct topt_strategy_cost cost;
-    if (topt_grid_costing(f->s, f->degrees, &k, f->err))
+    if (cost_staged(f, s, 1, f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0, &cost))
         return -1;
-    int another = !f->costs || f->micro_batches != k.settings->micro_batches;
-    f->staged = *k.settings;
-    k.settings = &f->staged;
-    if (another && !open_costs(f, &k))
-        return -1;
-    topt_evaluator_limit(f->costs, f->memory_limit,
-                         f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0);
-    if (f->evaluated == s ? topt_evaluate_stages(f->costs, s, &cost, f->err)
-                          : topt_evaluate_strategy(f->costs, s, &cost, NULL, f->err))
-        return -1;
-    f->evaluated = s;
     if (!cost.stage.stages)
         return 1;
     *memory = cost.memory_bytes;
@@ -196,11 +218,6 @@ static int find_below(struct fold *f)
 }
 
 /* ---- what is asked ----------------------------------------------------------------- */
-
-static int beyond(int64_t value, int64_t limit)
-{
-    return limit && value > limit;
-}
 
 /* Is it of interest?  Of the least memory only what is less. */
 static int matters(const struct fold *f, int64_t memory, int64_t time)
@@ -398,11 +415,80 @@ static int add_staged(struct fold *f, int lightest)
         if (rc)
             return rc < 0 ? -1 : 0;
     }
+    f->too_large = beyond(known->memory_bytes, f->memory_limit);
     if (!matters(f, known->memory_bytes, known->time_ns))
         return 0;
     return add_solution(f, of->at[0].strategy, known->memory_bytes, known->time_ns, NULL)
                ? -1
                : 1;
+}
+
+/* Of the time with recomputation the least without: that has a forward pass less, and backward takes two of
+ * these: a margin, no proof. */
+enum { PERCENT_WITHOUT = 74 };
+
+/* The cost of a strategy that recomputes whole layers as one that recomputes the first 'n' of each chunk,
+ * which '*ret' is made; without stages where layers are not cut so. */
+static int cost_first(struct fold *f, const struct topt_strategy *s,
+                      const struct topt_stage_costs *cut, int n,
+                      struct topt_strategy **ret, struct topt_strategy_cost *cost)
+{
+    enum { TRIES = 3 }; /* what is recomputed decides where layers are cut */
+    struct topt_stage_costs at = *cut;
+    for (int i = 0; i < TRIES; i++) {
+        topt_strategy_destroy(*ret);
+        *ret = topt_strategy_copy(s);
+        if (!*ret)
+            return topt_nomem(f->err, "the search");
+        topt_recompute_first(f->s->request->model, at.layers, n, *ret);
+        if (cost_staged(f, *ret, 0, f->time_limit, cost))
+            return -1;
+        if (!memcmp(cost->stage.layers, at.layers, sizeof at.layers))
+            return 0;
+        at = cost->stage;
+    }
+    cost->stage.stages = 0;
+    return 0;
+}
+
+/* Add that where it is of interest: 1. */
+static int try_first(struct fold *f, const struct topt_strategy *s,
+                     const struct topt_stage_costs *cut, int n)
+{
+    struct topt_strategy_cost cost;
+    struct topt_strategy *first = NULL;
+    int rc = cost_first(f, s, cut, n, &first, &cost), added = 0;
+    f->degrees->recompute_layers = n;
+    if (!rc && cost.stage.stages && matters(f, cost.memory_bytes, cost.time_ns)) {
+        rc = add_solution(f, first, cost.memory_bytes, cost.time_ns, NULL);
+        added = 1;
+    }
+    f->degrees->recompute_layers = 0;
+    topt_strategy_destroy(first);
+    return rc ? -1 : added;
+}
+
+/* Of the fastest strategy that recomputes, recompute the fewest layers that fit: 1 where that is of interest.
+ * The limit of time is one that only tells how layers are cut. */
+static int add_first(struct fold *f)
+{
+    const struct topt_memo_points *of = &f->entry->whole;
+    struct topt_strategy_cost whole;
+    int low = 0, high = 0, added = 0, rc = 0;
+    if (!of->n || cost_staged(f, of->at[0].strategy, 1, 1, &whole))
+        return of->n ? -1 : 0;
+    for (int c = 0; c < whole.stage.chunks && !f->too_large; c++)
+        high = whole.stage.layers[c] > high ? whole.stage.layers[c] : high;
+    while (high - low > 1 && rc >= 0) {
+        int n = low + (high - low) / 2;
+        rc = try_first(f, of->at[0].strategy, &whole.stage, n);
+        added |= rc > 0;
+        if (f->too_large)
+            low = n;
+        else
+            high = n;
+    }
+    return rc < 0 ? -1 : added;
 }
 
 /* The time of a pipeline of equal stages, less two hundredths for uneven ones: a margin, no proof.  Gradients
@@ -428,6 +514,8 @@ struct candidate {
     struct topt_degrees degrees;
     struct topt_degrees *priced_as;
     int64_t least;
+    int64_t
+        first; /* with recomputation of the first layers alone; INT64_MAX: not looked at */
 };
 
 struct candidates {
@@ -442,6 +530,13 @@ static int by_least(const void *x, const void *y)
                                 : a->degrees.stages - b->degrees.stages;
 }
 
+static int by_first(const void *x, const void *y)
+{
+    const struct candidate *a = x, *b = y;
+    return a->first != b->first ? (a->first > b->first) - (a->first < b->first)
+                                : a->degrees.stages - b->degrees.stages;
+}
+
 static int find_entry(struct fold *f, struct topt_grid_search *grid,
                       struct topt_degrees *d)
 {
@@ -452,20 +547,39 @@ static int find_entry(struct fold *f, struct topt_grid_search *grid,
     return f->entry ? 0 : topt_nomem(f->err, "the search");
 }
 
+/* The least time of degrees with recomputation that recompute the first layers of chunks alone, as many as what
+ * would be kept without any exceeds the limit; where that is not known to, nothing is known yet. */
+static int64_t least_first(const struct fold *f, const struct topt_degrees *d, int64_t ns)
+{
+    struct topt_degrees without = *d;
+    without.recompute = 0;
+    if (!d->recompute || f->goal != TOPT_GOAL_FASTEST || !f->memory_limit ||
+        !f->s->request->framework->recompute_first)
+        return INT64_MAX;
+    int64_t all = topt_grid_least_stage_bytes(f->grid, &without);
+    int64_t least = topt_grid_least_stage_bytes(f->grid, d);
+    if (all <= f->memory_limit)
+        return INT64_MAX;
+    double share = (double)(all - f->memory_limit) / (double)(all - least);
+    return (int64_t)((double)ns * (PERCENT_WITHOUT + (100 - PERCENT_WITHOUT) * share) /
+                     100);
+}
+
 static int list_orders(struct fold *f, struct topt_degrees d, int orders,
                        struct topt_degrees *of, struct candidates *all)
 {
     int64_t bytes = f->entry->least.memory / d.stages;
     for (int row = 0; row < TOPT_ORDERS; row++) {
         d.order = (enum topt_order_row)row;
-        int64_t ns = least_staged_ns(f, &d);
+        int64_t ns = least_staged_ns(f, &d), first = least_first(f, &d, ns);
         if (!(orders >> row & 1) ||
-            !matters(f, bytes, f->goal == TOPT_GOAL_FASTEST ? ns : 0))
+            beyond(topt_grid_least_stage_bytes(f->grid, &d), f->memory_limit) ||
+            !matters(f, bytes, f->goal == TOPT_GOAL_FASTEST ? topt_min(ns, first) : 0))
             continue;
         if (TOPT_ROOM(all->at, all->n, all->cap, 64))
             return topt_nomem(f->err, "the search");
-        all->at[all->n++] =
-            (struct candidate){f->grid, d, of, f->goal == TOPT_GOAL_LEAST ? bytes : ns};
+        all->at[all->n++] = (struct candidate){
+            f->grid, d, of, f->goal == TOPT_GOAL_LEAST ? bytes : ns, first};
     }
     return 0;
 }
@@ -558,11 +672,36 @@ static int add_candidate(struct fold *f, struct candidate *c)
     return rc < 0 || (rc && keep_best(f)) ? -1 : 0;
 }
 
+/* What it would keep is too much: recomputing some layers may do, and takes longer. */
+static void look_at_first(const struct candidate *c, struct candidates *all)
+{
+    struct topt_degrees with = *c->priced_as;
+    with.recompute = 1;
+    for (int i = 0; i < all->n; i++) {
+        struct candidate *x = &all->at[i];
+        if (x->grid == c->grid && !topt_degrees_order(x->priced_as, &with) &&
+            x->degrees.recompute &&
+            x->degrees.virtual_stages == c->degrees.virtual_stages &&
+            x->degrees.order == c->degrees.order)
+            x->first = topt_max(c->least, x->least / 100 * PERCENT_WITHOUT);
+    }
+}
+
+static int add_first_of(struct fold *f, struct candidate *c)
+{
+    if (find_entry(f, c->grid, c->priced_as))
+        return -1;
+    f->degrees = &c->degrees;
+    int rc = find(f, TOPT_GOAL_FASTEST, 0, &f->entry->whole) < 0 ? -1 : add_first(f);
+    topt_problem_destroy(f->problem);
+    f->problem = NULL;
+    return rc < 0 || (rc && keep_best(f)) ? -1 : 0;
+}
+
 /* Candidates are looked at from the one that may be best on, until none can be better. */
 static int add_stages(struct fold *f)
 {
     struct candidates all = {0};
-    struct topt_grid_search *of = NULL;
     int rc = list_stages(f, &all);
     if (all.n)
         qsort(all.at, (size_t)all.n, sizeof *all.at, by_least);
@@ -572,13 +711,19 @@ static int add_stages(struct fold *f)
                 ? beyond(c->least, f->time_limit)
                 : f->goal == TOPT_GOAL_LEAST && !matters(f, c->least, 0))
             break;
-        if (c->grid != of) { /* costs are of one mesh */
-            topt_evaluator_destroy(f->costs);
-            f->costs = NULL;
-            f->evaluated = NULL;
-        }
-        of = c->grid;
         rc = is_canceled(f) || add_candidate(f, c);
+        if (f->too_large && !c->degrees.recompute &&
+            f->s->request->framework->recompute_first)
+            look_at_first(c, &all);
+    }
+    /* Where the best keeps all, memory does not bind. */
+    int binds = f->ret->n && f->ret->at[0].degrees.recompute;
+    if (binds)
+        qsort(all.at, (size_t)all.n, sizeof *all.at, by_first);
+    for (int i = 0; i < all.n && binds && !rc && all.at[i].first < INT64_MAX &&
+                    !beyond(all.at[i].first, f->time_limit);
+         i++) {
+        rc = is_canceled(f) || add_first_of(f, &all.at[i]);
     }
     free(all.at);
     return rc ? -1 : 0;
@@ -611,7 +756,7 @@ static int open_memo(struct fold *f)
     const struct topt_grid_search *s = f->s;
     f->memo = s->planning->memo;
     f->widest = topt_hw_memory_bytes(s->request->hw);
-    if (f->memo && s->alike && !s->request->pin &&
+    if (f->memo && s->alike && !s->request->pin && f->memory_limit <= f->widest &&
         (!s->request->algorithm || !strcmp(s->request->algorithm, "ft")))
         return 0;
     f->memo = f->own = topt_memo_create();
@@ -654,7 +799,7 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
     if (f.own && s->planning->memo) /* it is a search, though of no use to others */
         s->planning->memo->searches += f.own->searches;
     topt_problem_destroy(f.beside);
-    topt_evaluator_destroy(f.costs);
+    topt_evaluator_destroy(f.costs.of);
     topt_memo_destroy(f.own);
     if (rc)
         topt_solutions_fini(ret);
