@@ -84,6 +84,7 @@ struct topt_hw {
     int64_t shared_cores;    /* 0: every device has its own */
     enum topt_basis kernels; /* what their times rest on */
     double collective_launch_ns;
+    int64_t workspace_bytes;
     int64_t allocator_permille; /* -1: as the framework's row says */
     double collective_share;    /* of a device's computing that a running one takes */
     struct link node, cluster;
@@ -351,6 +352,7 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
                                          "rates",
                                          "assumed",
                                          "allocator_permille",
+                                         "workspace_bytes",
                                          "source",
                                          NULL};
     const json_t *d;
@@ -370,6 +372,8 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
                          err) ||
         topt_json_int_or(d, "device", "allocator_permille", 0, 1000,
                          &hw->allocator_permille, err) ||
+        topt_json_int_or(d, "device", "workspace_bytes", 0, 1 << 30, &hw->workspace_bytes,
+                         err) ||
         read_runtime(hw, d, reserve, err) || read_flops(hw, d, err) ||
         read_rates_basis(hw, d, err) || read_efficiency(hw, d, err) ||
         read_by_size(hw, d, TOPT_WORK_MATMUL, err) ||
@@ -880,6 +884,11 @@ int64_t topt_hw_allocator_permille(const struct topt_hw *hw, int64_t otherwise)
 {
     return otherwise > 0 && hw->allocator_permille >= 0 ? hw->allocator_permille
                                                         : otherwise;
+}
+
+int64_t topt_hw_workspace_bytes(const struct topt_hw *hw)
+{
+    return hw->workspace_bytes;
 }
 
 double topt_hw_collective_share(const struct topt_hw *hw)

@@ -97,6 +97,8 @@ int64_t
 topt_hw_memory_bytes(const struct topt_hw *hw); /* usable: capacity less reserve */
 int64_t
 topt_hw_granule_bytes(const struct topt_hw *hw); /* its allocator rounds up to this */
+/* What PyTorch gives a handle of the device's BLAS to work in. */
+int64_t topt_hw_workspace_bytes(const struct topt_hw *hw);
 /* The bytes of a device that driver context, libraries and collectives take beside the
  * program's buffers: at least and at most. */
 void topt_hw_runtime_bytes(const struct topt_hw *hw, int64_t *ret_low, int64_t *ret_high);

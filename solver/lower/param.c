@@ -99,6 +99,8 @@ static const struct optimizer {
     [TOPT_ADAMW] = {"adamw", 1, {NUMBERS, NUMBERS}, 22},
     [TOPT_ADAFACTOR] = {"adafactor", 0, {ROWS, COLUMNS}, 22},
     [TOPT_ADAM8] = {"adam8", 0, {EIGHTHS, EIGHTHS}, 0},
+    [TOPT_PAGED_ADAMW] = {"paged_adamw", 0, {NOTHING, NOTHING}, 0},
+    [TOPT_PAGED_ADAMW8] = {"paged_adamw8", 0, {NOTHING, NOTHING}, 0},
     [TOPT_ROW_WISE_ADAGRAD] = {"row_wise_adagrad", 1, {ROWS, NOTHING}, 0},
 };
 
@@ -404,8 +406,12 @@ static int open_param(const struct topt_op_writer *w, int x)
     if (!is_read(w->o, w->backward, x))
         return 0;
     struct param p = param_of(w, x);
+    /* A unit that runs again does so once backward has gathered it: FSDP2's _pre_forward gathers
+     * nothing then, and what DeepSpeed releases it fetches again only beyond max_reuse_distance. */
+    int shared = w->loaded && w->f->settings->gather != TOPT_GATHER_OPERATOR;
     if (p.at == TOPT_ZERO_PARAM &&
-        move_async(&p, TOPT_ASYNC_PARAM, w->backward, value, &p.whole, &value))
+        move_async(&p, shared ? TOPT_ASYNC_SHARED : TOPT_ASYNC_PARAM, w->backward, value,
+                   &p.whole, &value))
         return -1;
     w->b->value[x] = value;
     return w->o->attrs.bits ? unpack(&p, w->backward, value) : 0;
@@ -600,12 +606,28 @@ static int64_t held_in_pools(const struct param *p)
            pooled(p->f, g.grad, p->f->settings->bucket_numbers);
 }
 
+/* Replicas of a shared table share what its level says; ZeroRedundancyOptimizer has whole weights in f32. */
+static void share_table(const struct topt_settings *s, struct topt_fragment_cost *cost)
+{
+    int64_t *state = &cost->class_bytes[TOPT_CLASS_STATE],
+            *grad = &cost->class_bytes[TOPT_CLASS_GRAD];
+    if (s->tables == TOPT_ZERO_GRADIENT ||
+        (s->tables == TOPT_ZERO_STATE && !(s->shard_f32 && has_master(s))))
+        *state = parts(*state, s->table_shards);
+    if (s->tables == TOPT_ZERO_GRADIENT)
+        *grad = parts(*grad, s->table_shards);
+}
+
 void topt_param_buffers(const struct topt_fragments *f, int op,
                         const struct topt_config *c, struct topt_fragment_cost *cost)
 {
     struct topt_op_writer w = topt_op_writer(f, op, 0, c, NULL);
     int64_t *bytes = &cost->class_bytes[TOPT_CLASS_BUFFERS];
     int master_alone = f->settings->shard_f32 && has_master(f->settings);
+    if (topt_is_table(f->model, f->settings, op))
+        share_table(f->settings, cost);
+    if (op == f->model->loss)
+        *bytes += f->settings->workspace_bytes;
     if (f->settings->gather == TOPT_GATHER_OPERATOR && !f->settings->vocab_multiple &&
         !master_alone)
         return;

@@ -75,10 +75,13 @@ static void rise(const struct topt_tally *t, int buffer)
 
 /* ---- the sink ----------------------------------------------------------------------- */
 
+/* A shared table is there as what it rests as; with its parameters sharded, gathered once, too. */
 int64_t topt_held_bytes(const struct topt_costing *k, int tensor, int64_t bytes)
 {
     const struct topt_model *m = k->model;
     int p = tensor < 0 ? -1 : m->tensor[tensor].producer;
+    if (p >= 0 && topt_is_table(m, k->settings, p))
+        return k->settings->tables == TOPT_ZERO_PARAM ? bytes : 0;
     int logits = p >= m->head && p < m->loss && m->op[m->loss].spec->eager;
     if (p >= 0 && !logits && k->settings->rest_f32)
         return 2 * bytes;
@@ -189,7 +192,10 @@ static int64_t number_bytes(const struct topt_tally *t, struct topt_numbers n)
 
 void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls)
 {
+    const struct topt_op *o = &t->k->model->op[op];
     struct topt_eager e;
+    if (o->attrs.masked && t->k->settings->by_unit) /* a mask, by a byte a number */
+        t->cost.class_bytes[cls] += topt_written_numbers(o, TOPT_K_ADD_FWD, t->len);
     if (eager(t, op, &e) == TOPT_EAGER_ALIKE)
         return;
     int64_t forward = number_bytes(t, e.work[0]), backward = number_bytes(t, e.work[1]);
@@ -303,7 +309,7 @@ static int64_t gathered(const struct topt_tally *t, const struct topt_instr *i,
 static struct topt_time move(const struct topt_tally *t, const struct topt_instr *i)
 {
     const struct topt_buffer *b = &t->named[i->a];
-    if (i->move.kind == TOPT_MOVE_SLICE)
+    if (i->move.kind == TOPT_MOVE_SLICE || t->async == TOPT_ASYNC_SHARED)
         return (struct topt_time){0, TOPT_BASIS_MEASURED};
     int64_t bytes = topt_move_bytes(t->k->mesh, &b->shape, &i->move,
                                     topt_element_bytes(t->k->settings, b->elem));

@@ -36,6 +36,10 @@ enum topt_optimizer {
     TOPT_ADAMW, /* weights decay apart from the gradient (Loshchilov and Hutter 2019) */
     TOPT_ADAFACTOR, /* means of rows and of columns (Shazeer and Stern 2018); plans only */
     TOPT_ADAM8, /* states of 8 bits in blocks of 2048 (Dettmers et al. 2022); plans only */
+    /* States in managed memory, which leaves the device where that runs short (Dettmers et al., QLoRA,
+     * 2023), so that none count; what moving them takes is not priced; plans only. */
+    TOPT_PAGED_ADAMW,
+    TOPT_PAGED_ADAMW8,
     /* Adagrad (Duchi et al. 2011) with one state a row of the last dimension, which adds up the
      * mean of the row's squared gradients; of vectors one a number.  As DLRM's tables are trained
      * (Mudigere et al. 2022). */
@@ -73,8 +77,13 @@ enum topt_overlap {
 };
 const char *topt_overlap_name(enum topt_overlap o);
 
-/* The transfers that a system overlaps with computation. */
-enum topt_async { TOPT_ASYNC_NOTHING, TOPT_ASYNC_GRADIENT, TOPT_ASYNC_PARAM };
+/* The transfers that a system overlaps with computation; and parameters that are there already. */
+enum topt_async {
+    TOPT_ASYNC_NOTHING,
+    TOPT_ASYNC_GRADIENT,
+    TOPT_ASYNC_PARAM,
+    TOPT_ASYNC_SHARED
+};
 int topt_overlap_has(enum topt_overlap o, enum topt_async what); /* does it? */
 
 /* The parts of a step that PyTorch's own kernels run one after the other, in place of fused
@@ -143,6 +152,10 @@ struct topt_settings {
     /* Thousandths that are added to memory that comes and goes in a step, for bytes that a
      * caching allocator holds and can't use.  Our runtime's arena: 0. */
     int64_t allocator_permille;
+    int64_t workspace_bytes; /* that libraries keep in that allocator */
+    /* by_unit: tables that several operators share are parameters there, not tensors between operators:
+     * their enum topt_zero, and over how many replicas states and gradients are cut by it. */
+    int64_t tables, table_shards;
     enum topt_accounting accounting;
     enum topt_overlap overlap;
     /* A strategy's time is that of its schedule by units (topt_step.h), and costs of pieces leave
@@ -172,6 +185,9 @@ struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 int topt_settings_scheduled(const struct topt_settings *s);
 /* Does a step begin without gradients of parameters, so that backward makes them one by one? */
 int topt_gradients_come(const struct topt_settings *s);
+
+/* Is the operator a table that others share, which a framework has as a parameter (settings.tables)? */
+int topt_is_table(const struct topt_model *m, const struct topt_settings *s, int op);
 
 /* Does the model train under these settings?  INVAL with what does not fit: an
  * operator that mixes samples takes no micro-batches. */

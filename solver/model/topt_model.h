@@ -459,6 +459,7 @@ const char *topt_activation_name(enum topt_activation a);
     X(EPS, eps, REAL)                                                                      \
     X(INIT_STD, init_std, REAL)            /* 0: the kind's default */                     \
     X(ZERO, zero, BOOLEAN)                 /* linear: weights start as zeros */            \
+    X(UNIFORM, uniform, BOOLEAN)           /* linear: weights start within 1 / sqrt(inputs) of 0 */ \
     X(FROZEN, frozen, BOOLEAN)             /* parameters are read, not trained */          \
     X(BITS, bits, WHOLE)                   /* frozen: of a stored number, 4 or 8; 0: of dtype */ \
     X(CHANNELS, channels, WHOLE)           /* image */                                     \
@@ -485,6 +486,7 @@ const char *topt_activation_name(enum topt_activation a);
     X(BETA, beta, SIGNED)                  /* the same; lrn: power; 0: 0.75 */             \
     X(BIAS, bias, REAL)                    /* lrn: what the sum is added to; 0: 1 */       \
     X(RATE, rate, REAL)                    /* dropout: fraction that becomes 0 */          \
+    X(MASKED, masked, BOOLEAN)             /* add: of what some was dropped, by a byte a number */ \
     X(TOP_K, top_k, WHOLE)                                                                 \
     X(CAPACITY, capacity, REAL)            /* slots of an expert over its fair share */    \
     X(GATED, gated, BOOLEAN)               /* experts: swiglu */                           \

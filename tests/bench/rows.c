@@ -273,7 +273,7 @@ static int is_among(const char *word, const char *const *words)
 static void check(const struct reader *r, const struct row *row, const json_t *models)
 {
     static const char *const measures[] = {"", "s", "tokens/s/gpu", "tflops/gpu", NULL};
-    static const char *const kinds[] = {"",        "allocated",  "reserved",
+    static const char *const kinds[] = {"",        "tensors",    "allocated", "reserved",
                                         "process", "at-failure", NULL};
     static const char *const gradients[] = {"", "throughout", "bf16", NULL};
     static const char *const outcomes[] = {"ran", "oom", "left out", NULL};
@@ -304,7 +304,7 @@ static void check(const struct reader *r, const struct row *row, const json_t *m
         refuse(r, "measure", row->measure, "give s, tokens/s/gpu or tflops/gpu");
     if (!is_among(row->memory_kind, kinds))
         refuse(r, "memory_kind", row->memory_kind,
-               "give allocated, reserved, process or at-failure");
+               "give tensors, allocated, reserved, process or at-failure");
     if (row_is_costed(row) && (row->gpus < 1 || row->per_node < 1 || row->tensor < 1 ||
                                row->batch < 1 || row->micro < 1 || row->seq < 1))
         refuse(r, "gpus ... micro", "",

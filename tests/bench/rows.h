@@ -39,15 +39,17 @@ struct row {
         gradients; /* "throughout": there all the time, as before PyTorch 2.0; "bf16": added up so; "": as made */
     const char *measure; /* of 'value': "s", "tokens/s/gpu", "tflops/gpu" */
     double value;
-    double memory_gib;       /* of a GPU */
-    double beside_gib;       /* of that what is no tensor, as published */
-    const char *memory_kind; /* "allocated", "reserved", "process", "at-failure" */
-    const char *outcome;     /* "ran", "oom", "left out" */
-    const char *job;         /* rows of one job are plans for it */
-    const char *ask;         /* "yes": the fewest GPUs are asked for, as this run was */
-    const char *needs;       /* mechanisms of the run that no degree tells, by space */
-    const char *note;        /* what it does that a plan does not say */
-    const char *open;        /* what decides and the source does not say */
+    double memory_gib; /* of a GPU */
+    double
+        beside_gib; /* of that what is no tensor, or workspaces that a plan does not say, as published */
+    const char *
+        memory_kind; /* "tensors" (no workspace is one), "allocated", "reserved", "process", "at-failure" */
+    const char *outcome; /* "ran", "oom", "left out" */
+    const char *job;     /* rows of one job are plans for it */
+    const char *ask;     /* "yes": the fewest GPUs are asked for, as this run was */
+    const char *needs;   /* mechanisms of the run that no degree tells, by space */
+    const char *note;    /* what it does that a plan does not say */
+    const char *open;    /* what decides and the source does not say */
 };
 
 struct rows {

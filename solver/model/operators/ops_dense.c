@@ -388,6 +388,7 @@ const struct topt_op_spec topt_ops_dense[] = {
      .flops = topt_flops_elementwise,
      .eager = eager_glu},
     {.name = "add",
+     .attrs = A(MASKED),
      .ndims = 3,
      .dim = {BATCH, SEQ, FEATURES},
      .noperands = 3,

@@ -231,12 +231,25 @@ static void add_across_nodes(const struct topt_planning *m, const struct topt_be
     free(lacks);
 }
 
+static void add_room(const struct topt_planning *m, const struct topt_best *b,
+                     struct topt_text *why)
+{
+    double faster = 100 * (1 - (double)b->tight_ns / (double)b->solution.time_ns);
+    if (b->tight_ns)
+        topt_text_add(
+            why,
+            "; 5 %% of them stay free, which costs %.1f %% of the time (--memory "
+            "%.2fGiB uses them up)",
+            faster, (double)topt_request_limit(m->request) / (double)(1 << 30));
+}
+
 int topt_answer_write(struct topt_planning *m, const struct topt_best *b, const char *why,
                       json_t **ret, struct topt_error *err)
 {
     struct topt_text whole = {0};
     topt_text_add(&whole, "%s", why);
     add_across_nodes(m, b, &whole);
+    add_room(m, b, &whole);
     int rc =
         whole.oom ? topt_nomem(err, "the answer") : write_answer(m, b, whole.s, ret, err);
     topt_text_fini(&whole);

@@ -62,7 +62,7 @@ int topt_plan_beside_run(const struct topt_request *own, const struct topt_reque
         json_decref(as_is);
         return -1;
     }
-    topt_put_verdict(as_is, topt_request_limit(own));
+    topt_put_verdict(as_is, own->hw, topt_request_limit(own));
     json_object_set_new(*ret, "as_is", as_is);
     return 0;
 }

@@ -325,6 +325,14 @@ void topt_grid_close(struct topt_grid_search *s)
     s->degrees = NULL;
 }
 
+static int has_tables(const struct topt_model *m, const struct topt_settings *s)
+{
+    for (int i = 0; i < m->nops; i++)
+        if (topt_is_table(m, s, i))
+            return 1;
+    return 0;
+}
+
 /* The settings of a variant, which stay where they are until the shape is closed: costings borrow
  * them.  A framework's uniform strategy takes the time and the memory of its schedule, so its
  * problem counts only bytes that no schedule gets by without. */
@@ -335,8 +343,11 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
 {
     struct topt_grid_settings *at = s->settings;
     int rest_f32 = t->settings.rest_f32 && v->level < TOPT_ZERO_PARAM;
+    int tables = has_tables(t->model, &t->settings) ? v->level : TOPT_ZERO_NONE;
+    int64_t shards = tables ? topt_degrees_shard(v) : 0;
     while (at && (at->settings.micro_batches != v->micro_batches ||
-                  at->settings.rest_f32 != rest_f32 ||
+                  at->settings.rest_f32 != rest_f32 || at->settings.tables != tables ||
+                  at->settings.table_shards != shards ||
                   at->settings.by_schedule != v->by_schedule ||
                   at->settings.stages != v->stages ||
                   at->settings.stage_chunks != v->virtual_stages ||
@@ -356,6 +367,8 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     at->settings.even_stages = topt_request_even_stages(s->request);
     at->settings.order = v->order;
     at->settings.rest_f32 = at->searched.rest_f32 = rest_f32;
+    at->settings.tables = at->searched.tables = tables;
+    at->settings.table_shards = at->searched.table_shards = shards;
     if (topt_settings_scheduled(&at->settings))
         at->searched.accounting = TOPT_ACCOUNTING_LEAST;
     return s->settings = at;

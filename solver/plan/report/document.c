@@ -141,7 +141,7 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
     json_object_set_new(p, "memory", topt_memory_numbers(f->k, c));
     json_object_set_new(p, "band",
                         topt_prediction_band(f->k->hw, f->k->settings, c, f->peak_bytes));
-    topt_put_verdict(p, f->memory_limit);
+    topt_put_verdict(p, f->k->hw, f->memory_limit);
     put_simulated(f, p);
     return p;
 }
@@ -293,6 +293,9 @@ static const struct setting setting[] = {
     {"pool_numbers", NUMBER, AT(pool_numbers), .most = MAX_NUMBERS},
     {"bucket_numbers", NUMBER, AT(bucket_numbers), .most = MAX_NUMBERS},
     {"allocator_permille", NUMBER, AT(allocator_permille), .most = 1000},
+    {"workspace_bytes", NUMBER, AT(workspace_bytes), .most = (int64_t)1 << 40},
+    {"tables", NUMBER, AT(tables), .most = TOPT_ZERO_PARAM},
+    {"table_shards", NUMBER, AT(table_shards), .most = 1 << 24},
     {"vocab_multiple", NUMBER, AT(vocab_multiple), .most = 1 << 20},
     {"by_schedule", FLAG, AT(by_schedule)},
     {"attention", WORD, AT(attention), TOPT_ATTENTION_FLASH2, .what = "attention kernel",

@@ -28,6 +28,11 @@
  * (github.com/flagos-ai/FlagGems issue 4812, 2026-07).  Backward, which C++ starts, is taken to be as slow.
  * CUDA graphs replay forward and backward without the host (Megatron-LM docs/user-guide/features/cuda_graph.md, torchtitan
  * config/configs.py, PyTorch torch/cuda/graphs.py); what their pools of memory hold beside is not published.
+ * Workspaces: PyTorch keeps one of cuBLAS for each thread's handle, and backward has a thread of its
+ * own (aten/src/ATen/cuda/CublasHandlePool.cpp, v2.14.1: 8.125 MiB, of Hopper and Blackwell 32 MiB, of
+ * MI300 128 MiB: profiles' workspace_bytes); Transformer Engine one of 4 MiB, from Hopper on 32 MiB
+ * (get_cublas_workspace_size_bytes).  Its caching allocator rounds blocks up to 512 bytes
+ * (c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize).
  * The allocator's share: published peaks of reserved memory lie 5 to 20 %, 12 % on the
  * mean, above what tensors are predicted to take of what comes and goes (torchtitan's
  * four runs of Llama 3 8B in docs/VALIDATION.md), gaps included that are given back when
@@ -112,7 +117,8 @@ static const struct topt_framework frameworks[] = {
                    UNFUSED | TOPT_EAGER_SCORES | TOPT_EAGER_OPTIMIZER}},
      .allocator_permille = 80,
      .host_ns = HOST_NS,
-     .cuda_graphs = 1},
+     .cuda_graphs = 1,
+     .workspaces = 2},
     {.name = "deepspeed",
      .title = "DeepSpeed (ZeRO)",
      .source = "github.com/deepspeedai/DeepSpeed edaa722 (2026-08-22)",
@@ -137,7 +143,8 @@ static const struct topt_framework frameworks[] = {
      .pool_numbers = 1000000000,
      .bucket_numbers = 500000000,
      .allocator_permille = 80,
-     .host_ns = HOST_NS},
+     .host_ns = HOST_NS,
+     .workspaces = 2},
     {.name = "megatron",
      .title = "Megatron-LM",
      .source = "github.com/NVIDIA/Megatron-LM d98e8a6 (2026-08-22)",
@@ -169,7 +176,9 @@ static const struct topt_framework frameworks[] = {
                   {0, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_SCORES}},
      .allocator_permille = 80,
      .host_ns = HOST_NS,
-     .cuda_graphs = 1},
+     .cuda_graphs = 1,
+     .workspaces = 2,
+     .engine = 1},
     {.name = "torchtitan",
      .title = "torchtitan",
      .source = "github.com/pytorch/torchtitan b5bcd76 (2026-08-21)",
@@ -205,7 +214,8 @@ static const struct topt_framework frameworks[] = {
                   {0, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_OPTIMIZER}},
      .allocator_permille = 80,
      .host_ns = HOST_NS,
-     .cuda_graphs = 1},
+     .cuda_graphs = 1,
+     .workspaces = 2},
     {.name = "topt",
      .title = "topt run",
      .source = "this project",

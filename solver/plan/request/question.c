@@ -254,6 +254,28 @@ static int check_loss(const struct topt_request *r, struct topt_error *err)
     return -1;
 }
 
+static int has_experts(const struct topt_model *m)
+{
+    for (int i = 0; i < m->nops; i++)
+        if (topt_role_split(m->op[i].role) == TOPT_BY_EXPERT)
+            return 1;
+    return 0;
+}
+
+/* Bytes that libraries keep in the allocator, which rounds blocks up.  Transformer Engine has one
+ * workspace, and one for each stream of products that experts have (get_num_cublas_streams). */
+enum { BLOCK_BYTES = 512, ENGINE_BYTES = 4 << 20, HOPPER_BYTES = 32 << 20, STREAMS = 4 };
+static int64_t workspaces_of(const struct topt_request *r)
+{
+    const struct topt_framework *f = r->framework;
+    int64_t each = topt_hw_workspace_bytes(r->hw);
+    int64_t engine = each < HOPPER_BYTES ? ENGINE_BYTES : HOPPER_BYTES;
+    if (!each) /* the profile does not say */
+        return 0;
+    return f->workspaces * each +
+           f->engine * (has_experts(r->model) ? 1 + STREAMS : 1) * engine;
+}
+
 static void take_row(struct topt_request *r)
 {
     const struct topt_framework *f = r->framework;
@@ -284,8 +306,11 @@ static void take_row(struct topt_request *r)
     s->bucket_numbers = f->bucket_numbers;
     s->allocator_permille = topt_hw_allocator_permille(r->hw, f->allocator_permille);
     s->host_ns = s->cuda_graphs ? 0 : f->host_ns;
+    s->workspace_bytes = workspaces_of(r);
     if (!f->uniform_only)
         return;
+    if (!s->granule_bytes)
+        s->granule_bytes = BLOCK_BYTES;
     if (r->space == TOPT_SPACE_AUTO)
         r->space = TOPT_SPACE_UNIFORM;
     if (r->factors == TOPT_FACTORS_AUTO)

@@ -77,6 +77,8 @@ struct topt_framework {
     int allocator_permille;
     int64_t host_ns; /* in which the host starts a kernel */
     int cuda_graphs; /* ... unless it replays CUDA graphs, as can be asked for */
+    int workspaces;  /* handles of the device's BLAS, each with a workspace */
+    int engine;      /* Transformer Engine has one more */
 };
 
 /* The kernels of a year's releases; 0: today's. */
