@@ -103,6 +103,12 @@ static int in_eight_bits(const struct row *r)
     return !strcmp(r->precision, "fp8");
 }
 
+/* Experts' tokens are padded and cast group by group, which is mostly the host's work. */
+static int with_narrow_experts(const struct row *r)
+{
+    return r->expert > 1 && row_is_narrow(r);
+}
+
 static int with_adapters_split(const struct row *r)
 {
     return *r->train && r->tensor > 1;
@@ -119,6 +125,11 @@ static const struct mechanism {
     {"context", in_contexts, 0},
     {"expert", with_experts_apart, 1},
     {"expert-ranks", with_experts_beyond, 0},
+    {"dispatch", NULL,
+     0}, /* tokens go once to a node, not once to each expert (DeepEP, HybridEP) */
+    {"expert-host", NULL,
+     0}, /* the host's work of experts, which decides where the device is faster */
+    {"expert-fp8", with_narrow_experts, 0},
     {"fp8", in_eight_bits, 0},
     {"adapters-tensor", with_adapters_split, 0},
     {"async-tensor", NULL, 0},

@@ -320,8 +320,9 @@ def together(line):
 
 def plainly(line):
     """A line of a table of questions: what it leaves out is the model and the hardware."""
-    full = line.replace("MODEL --hw HW", "config.json --hw a100-80-dgx").replace(
-        "topt plan ...", "topt plan config.json --hw a100-80-dgx --batch 64 --seq 4096")
+    hw = "h100-80-dgx" if "fp8" in line else "a100-80-dgx"
+    full = line.replace("MODEL --hw HW", f"config.json --hw {hw}").replace(
+        "topt plan ...", f"topt plan config.json --hw {hw} --batch 64 --seq 4096")
     run(full)
 
 

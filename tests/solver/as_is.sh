@@ -43,6 +43,11 @@ sed 's/--num-layers-per-virtual-pipeline-stage 2/--num-virtual-stages-per-pipeli
 as_is other.sh --as-is --hw a100-80-dgx && holds '.as_is.degrees == "tp=8,pp=16,cp=1,ep=1,mbs=1,vp=3,zero=1,recompute=1,even=1" and .job.precision == "fp16-mixed"
     and .as_is.uniform.recompute'
 check "virtual stages by their number, another precision, recomputation"
+sed 's/--bf16/--bf16 --fp8-format hybrid --fp8-recipe tensorwise --fp8-param-gather/' run.sh >eight.sh
+as_is eight.sh --as-is --hw h100-80-dgx && holds '.job.precision == "fp8-tensorwise" and (.as_is.notes | map(select(test("fp8"))) | length) == 0' &&
+    test "$(jq -r .plan.settings.low_params whole)" = true
+check "products in FP8 by their recipe, and weights"
+not_so "has no rate for f8" eight.sh --as-is --hw a100-80-dgx
 sed "s/--num-layers-per-virtual-pipeline-stage 2/--pipeline-model-parallel-layout 'Et*3|(tt|)*46tL'/" run.sh >layout.sh
 as_is layout.sh --as-is --hw a100-80-dgx && holds '.as_is.uniform.vp == 3 and (.as_is.notes | map(select(test("cut by topt"))) | length) == 1'
 check "chunks of a layout are counted, and it is said that layers are cut otherwise"

@@ -109,6 +109,46 @@ static int read_optimizer(struct run *r)
     return rc;
 }
 
+/* Products in few bits beside bf16, by the recipe that scales them; NULL: none. */
+static int read_low(struct run *r, const char **ret)
+{
+    static const struct {
+        const char *recipe, *precision;
+    } rows[] = {{"delayed", "fp8-delayed"},
+                {"tensorwise", "fp8-tensorwise"},
+                {"blockwise", "fp8-blockwise"},
+                {"mxfp8", "mxfp8"}};
+    char *recipe = NULL;
+    int four = run_has(r, "--fp4-format");
+    *ret = four ? "nvfp4" : NULL;
+    if (four || !run_has(r, "--fp8-format"))
+        return 0;
+    if (run_text(r, "--fp8-recipe", &recipe) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!strcmp(recipe ? recipe : "delayed", rows[i].recipe))
+            *ret = rows[i].precision;
+    if (!*ret)
+        run_note(r, "--fp8-recipe: products in fp8 are taken as in bf16");
+    free(recipe);
+    return 0;
+}
+
+static int read_precision(struct run *r)
+{
+    const char *low;
+    if (read_low(r, &low))
+        return -1;
+    run_word(r, "precision",
+             low                    ? low
+             : run_has(r, "--bf16") ? "bf16-mixed"
+             : run_has(r, "--fp16") ? "fp16-mixed"
+                                    : "f32");
+    if (low && (run_has(r, "--fp8-param-gather") || run_has(r, "--fp4-param-gather")))
+        json_object_set_new(r->fields, "fp8_params", json_true());
+    return 0;
+}
+
 static int read_kernels(struct run *r)
 {
     char *fusion = NULL;
@@ -117,10 +157,6 @@ static int read_kernels(struct run *r)
     if (run_has(r, "--cross-entropy-loss-fusion") && fusion && !strcmp(fusion, "te"))
         run_word(r, "loss_kernel", "fused");
     free(fusion);
-    run_word(r, "precision",
-             run_has(r, "--bf16")   ? "bf16-mixed"
-             : run_has(r, "--fp16") ? "fp16-mixed"
-                                    : "f32");
     if (!run_has(r, "--overlap-grad-reduce"))
         run_word(r, "overlap", "none");
     if (run_has(r, "--use-flash-attn"))
@@ -138,7 +174,6 @@ static int read_others(struct run *r)
                 {"--use-custom-fsdp", NULL},
                 {"--cpu-offloading", NULL},
                 {"--optimizer-cpu-offload", NULL},
-                {"--fp8-format", "products in fp8 are taken as in bf16"},
                 {"--tp-comm-overlap",
                  "--tp-comm-overlap: tensor parallel communication is taken "
                  "as exposed"}};
@@ -176,7 +211,7 @@ int run_read_megatron(struct run *r)
     int64_t seq = 0;
     run_word(r, "framework", "megatron");
     if (read_degrees(r) || read_recompute(r) || read_optimizer(r) || read_kernels(r) ||
-        read_others(r) || run_whole(r, "--seq-length", 1, &seq))
+        read_precision(r) || read_others(r) || run_whole(r, "--seq-length", 1, &seq))
         return -1;
     if (seq)
         run_number(r, "seq", seq);

@@ -149,8 +149,10 @@ static void read_others(struct run *r)
         run_note(r, "selective recomputation is taken as none");
     run_degree(r, "recompute", full);
     run_word(r, "precision",
-             is_word(r, "training.mixed_precision_param", "float32") ? "f32"
-                                                                     : "bf16-mixed");
+             strstr(r->text, "MXFP8LinearConverter")                   ? "mxfp8"
+             : strstr(r->text, "Float8LinearConverter")                ? "fp8-rowwise"
+             : is_word(r, "training.mixed_precision_param", "float32") ? "f32"
+                                                                       : "bf16-mixed");
     if (is_word(r, "compile.enable", "true"))
         run_word(r, "eager", "none");
 }
