@@ -466,6 +466,11 @@ struct topt_settings topt_settings_default(void)
                                   .loss = TOPT_LOSS_FUSED};
 }
 
+int topt_is_table(const struct topt_model *m, const struct topt_settings *s, int op)
+{
+    return s->by_unit && !m->op[op].ninputs && m->op[op].operand[0].role == TOPT_PARAM;
+}
+
 int topt_settings_scheduled(const struct topt_settings *s)
 {
     return s->by_schedule && s->by_unit && s->accounting == TOPT_ACCOUNTING_RUN;

@@ -652,6 +652,11 @@ void topt_evaluator_limit(struct topt_evaluator *a, int64_t memory, int64_t time
     a->totals.layers.time_limit = time;
 }
 
+void topt_evaluator_passes(struct topt_evaluator *a, struct topt_passes *ret)
+{
+    a->totals.layers.passes = ret;
+}
+
 void topt_evaluator_destroy(struct topt_evaluator *a)
 {
     if (!a)

@@ -537,7 +537,8 @@ static int run(struct stages *x, struct topt_strategy_cost *cost)
                               .shape = x->shape,
                               .chunk = x->chunk,
                               .end_ns = x->end_ns,
-                              .send_ns = x->send_ns};
+                              .send_ns = x->send_ns,
+                              .passes = x->t->passes};
     int64_t ns;
     int rc = topt_pipeline_run(x->t->schedule, &p, &ns, held, x->err);
     if (rc)

@@ -5,6 +5,7 @@
  * group forward and one backward in turn are the periods that are folded; passes depend on others of
  * the same period or of the one before. */
 #include "topt_pipeline.h"
+#include "topt_array.h"
 #include "topt_minmax.h"
 
 #include <stdlib.h>
@@ -48,6 +49,18 @@ static int follow(struct pipe *x, int stage, int64_t ns, int before)
     struct topt_task t = {.ns = ns, .owner = stage};
     int task = topt_schedule_add(x->s, &t, x->err);
     return task < 0 || topt_schedule_after(x->s, task, before, x->err) ? -1 : task;
+}
+
+/* Where somebody asks, a task is written down; its times follow when all are known. */
+static int note(struct pipe *x, struct topt_stage_pass pass)
+{
+    struct topt_passes *to = x->p->passes;
+    if (!to)
+        return 0;
+    if (TOPT_ROOM(to->at, to->n, to->cap, 256))
+        return topt_nomem(x->err, "a pipeline's schedule");
+    to->at[to->n++] = pass;
+    return 0;
 }
 
 static int hold(struct pipe *x, int64_t bytes, enum topt_held component, int from, int to)
@@ -139,7 +152,9 @@ static int pass(struct pipe *x, int stage)
         return 0;
     int task = follow(x, stage, pass_ns(c, &t), x->chain[stage]);
     if (task < 0 || topt_schedule_after(x->s, task, given - 1, x->err) ||
-        hold_pass(x, c, &t, task, (const int *const *)kept))
+        hold_pass(x, c, &t, task, (const int *const *)kept) ||
+        note(x, (struct topt_stage_pass){task, stage, own, apart ? 2 : t.backward,
+                                         t.micro_batch, 0, 0}))
         return -1;
     x->chain[stage] = task;
     x->turn[stage]++;
@@ -194,6 +209,8 @@ static int begin(void *of, struct topt_schedule *s, struct topt_error *err)
     memset(x->turn, 0, (size_t)x->shape.stages * sizeof *x->turn);
     plan_orders(x, x->p->shape.micro_batches);
     x->laid_out = 0;
+    if (x->p->passes)
+        x->p->passes->n = 0;
     return 0;
 }
 
@@ -224,7 +241,8 @@ static int end(void *of, struct topt_schedule *s, struct topt_error *err)
         if (x->turn[i] < x->plan[i].turns)
             return topt_fail(err, TOPT_ERR_INTERNAL, "stage %d of %s waits for ever", i,
                              x->order->name);
-        if (follow(x, i, x->p->end_ns[i], x->chain[i]) < 0)
+        int task = follow(x, i, x->p->end_ns[i], x->chain[i]);
+        if (task < 0 || note(x, (struct topt_stage_pass){task, i, -1, 0, 0, 0, 0}))
             return -1;
     }
     return 0;
@@ -285,6 +303,13 @@ static int run(struct pipe *x, int64_t *ret_ns)
     if (topt_schedule_fold(x->s, &steady, MAX_TASKS, &folded, x->err))
         return -1;
     *ret_ns = x->s->time_ns;
+    struct topt_passes *p = x->p->passes;
+    for (int i = 0; p && i < p->n; i++) {
+        p->at[i].start_ns = x->s->task[p->at[i].task].start_ns;
+        p->at[i].end_ns = x->s->task[p->at[i].task].end_ns;
+    }
+    if (p)
+        p->micro_batches = x->shape.micro_batches;
     return 0;
 }
 

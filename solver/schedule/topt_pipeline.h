@@ -27,6 +27,19 @@ struct topt_chunk {
               [TOPT_HELD_COUNT]; /* bytes beside these while it goes forward, backward */
 };
 
+/* A task of a stage: the pass of a micro-batch through a chunk, or (chunk -1) the end of its step.  'backward': 2
+ * where it makes gradients of parameters alone. */
+struct topt_stage_pass {
+    int task, stage, chunk, backward;
+    int64_t micro_batch, start_ns, end_ns;
+};
+/* Those of a schedule, of each stage in order; 'micro_batches' have them, others repeat some. */
+struct topt_passes {
+    int n, cap;
+    struct topt_stage_pass *at; /* owned */
+    int64_t micro_batches;
+};
+
 struct topt_pipeline {
     enum topt_order_row order;
     struct topt_order_shape shape;
@@ -34,6 +47,7 @@ struct topt_pipeline {
         *chunk;            /* shape.stages x shape.chunks, in the model's order */
     const int64_t *end_ns; /* by stage: reductions and the update, after its last pass */
     int64_t send_ns;       /* from a chunk to the next, or back */
+    struct topt_passes *passes; /* filled anew; NULL: nobody asks */
 };
 
 struct topt_pipeline_held {

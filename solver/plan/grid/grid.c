@@ -14,11 +14,22 @@
 
 /* ---- variants ---------------------------------------------------------------------- */
 
+/* Degrees that are fixed; one data parallel rank shards nothing, whatever was said. */
+static int is_fixed(const struct topt_request *r, const struct topt_degrees *v)
+{
+    const struct topt_fixed *f = &r->fixed;
+    int64_t samples = r->model->batch / v->micro_batches;
+    return (!f->data || v->data == f->data) && (!f->tensor || v->tensor == f->tensor) &&
+           (!f->context || v->context == f->context) &&
+           (!f->expert || v->expert == f->expert) &&
+           (!f->micro_batch || samples == f->micro_batch * v->data) &&
+           (f->zero < 0 || v->data == 1 || v->level == f->zero) &&
+           (f->recompute < 0 || v->recompute == f->recompute);
+}
+
 static int add_variant(struct topt_grid_search *s, const struct topt_degrees *v)
 {
-    const struct topt_ran *ran = s->request->ran;
-    if (ran && (v->data != ran->data || v->tensor != ran->tensor ||
-                v->level != ran->level || v->recompute != ran->recompute))
+    if (s->request->fixed.any && !is_fixed(s->request, v))
         return 0;
     if (TOPT_RESIZE(s->degrees, s->ndegrees + 1))
         return -1;
@@ -314,6 +325,14 @@ void topt_grid_close(struct topt_grid_search *s)
     s->degrees = NULL;
 }
 
+static int has_tables(const struct topt_model *m, const struct topt_settings *s)
+{
+    for (int i = 0; i < m->nops; i++)
+        if (topt_is_table(m, s, i))
+            return 1;
+    return 0;
+}
+
 /* The settings of a variant, which stay where they are until the shape is closed: costings borrow
  * them.  A framework's uniform strategy takes the time and the memory of its schedule, so its
  * problem counts only bytes that no schedule gets by without. */
@@ -324,8 +343,11 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
 {
     struct topt_grid_settings *at = s->settings;
     int rest_f32 = t->settings.rest_f32 && v->level < TOPT_ZERO_PARAM;
+    int tables = has_tables(t->model, &t->settings) ? v->level : TOPT_ZERO_NONE;
+    int64_t shards = tables ? topt_degrees_shard(v) : 0;
     while (at && (at->settings.micro_batches != v->micro_batches ||
-                  at->settings.rest_f32 != rest_f32 ||
+                  at->settings.rest_f32 != rest_f32 || at->settings.tables != tables ||
+                  at->settings.table_shards != shards ||
                   at->settings.by_schedule != v->by_schedule ||
                   at->settings.stages != v->stages ||
                   at->settings.stage_chunks != v->virtual_stages ||
@@ -342,10 +364,11 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     at->settings.by_schedule = at->searched.by_schedule = v->by_schedule;
     at->settings.stages = v->stages;
     at->settings.stage_chunks = v->virtual_stages;
-    at->settings.even_stages =
-        s->request->framework && s->request->framework->even_stages;
+    at->settings.even_stages = topt_request_even_stages(s->request);
     at->settings.order = v->order;
     at->settings.rest_f32 = at->searched.rest_f32 = rest_f32;
+    at->settings.tables = at->searched.tables = tables;
+    at->settings.table_shards = at->searched.table_shards = shards;
     if (topt_settings_scheduled(&at->settings))
         at->searched.accounting = TOPT_ACCOUNTING_LEAST;
     return s->settings = at;

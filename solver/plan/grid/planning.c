@@ -86,7 +86,7 @@ static int chunks_fit(const struct topt_planning *m, const struct topt_degrees *
     int all = d->stages * d->virtual_stages;
     int short_of = (all - m->layers % all) % all;
     return (!asked || d->virtual_stages == asked) &&
-           (m->request->framework->even_stages ? !short_of : short_of <= 4 || asked);
+           (topt_request_even_stages(m->request) ? !short_of : short_of <= 4 || asked);
 }
 
 /* PyTorch recomputes for each part of a backward pass anew: those that make gradients of parameters apart

@@ -141,7 +141,7 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
     json_object_set_new(p, "memory", topt_memory_numbers(f->k, c));
     json_object_set_new(p, "band",
                         topt_prediction_band(f->k->hw, f->k->settings, c, f->peak_bytes));
-    topt_put_verdict(p, f->memory_limit);
+    topt_put_verdict(p, f->k->hw, f->memory_limit);
     put_simulated(f, p);
     return p;
 }
@@ -274,7 +274,7 @@ enum { ALWAYS = -1 }; /* no value: the document has the member always */
 /* Settings that equal our own runtime's are left out. */
 static const struct setting setting[] = {
     {"dtype", WORD, AT(dtype), ALWAYS, .what = "dtype", .word = topt_dtype_name,
-     .words = TOPT_DTYPE_COUNT},
+     .words = TOPT_DTYPE_STORED},
     {"optimizer", WORD, AT(optimizer), ALWAYS, .what = "optimizer",
      .word = topt_optimizer_name, .words = TOPT_OPTIMIZER_COUNT},
     {"granule_bytes", NUMBER, AT(granule_bytes), ALWAYS, 1, .most = 1 << 30},
@@ -293,6 +293,9 @@ static const struct setting setting[] = {
     {"pool_numbers", NUMBER, AT(pool_numbers), .most = MAX_NUMBERS},
     {"bucket_numbers", NUMBER, AT(bucket_numbers), .most = MAX_NUMBERS},
     {"allocator_permille", NUMBER, AT(allocator_permille), .most = 1000},
+    {"workspace_bytes", NUMBER, AT(workspace_bytes), .most = (int64_t)1 << 40},
+    {"tables", NUMBER, AT(tables), .most = TOPT_ZERO_PARAM},
+    {"table_shards", NUMBER, AT(table_shards), .most = 1 << 24},
     {"vocab_multiple", NUMBER, AT(vocab_multiple), .most = 1 << 20},
     {"by_schedule", FLAG, AT(by_schedule)},
     {"attention", WORD, AT(attention), TOPT_ATTENTION_FLASH2, .what = "attention kernel",
@@ -303,8 +306,13 @@ static const struct setting setting[] = {
      .word = topt_order_name, .words = TOPT_ORDERS},
     {"even_stages", FLAG, AT(even_stages)},
     {"host_ns", NUMBER, AT(host_ns), .most = 1000000000},
+    {"cuda_graphs", FLAG, AT(cuda_graphs)},
     {"loss_kernel", WORD, AT(loss), TOPT_LOSS_FUSED, .what = "loss kernel",
      .word = topt_loss_kernel_name, .words = TOPT_LOSS_COUNT},
+    {"low", WORD, AT(low), TOPT_LOW_NONE, .what = "scaling", .word = topt_low_name,
+     .words = TOPT_LOW_COUNT},
+    {"low_apart", FLAG, AT(low_apart)},
+    {"low_params", FLAG, AT(low_params)},
     {"eager", EAGER, AT(eager)}};
 
 enum { SETTINGS = sizeof setting / sizeof *setting };

@@ -1,5 +1,6 @@
 /* request.c - what a request allows: numbers of devices and their grids, factors, where
  * tensor parallelism may lie, and whether it can be answered at all. */
+#include "fixed.h"
 #include "request.h"
 #include "algorithm.h"
 #include "degrees.h"
@@ -28,9 +29,11 @@ static int is_booked(const struct topt_request *r, int64_t gpus)
             (part || (per_node > 8 && (gpus & (gpus - 1)) == 0)));
 }
 
-/* Are the devices cut into as many pipeline stages as are asked for? */
+/* Are the devices cut into as many pipeline stages as are asked for, and can they have fixed degrees? */
 static int is_cut(const struct topt_request *r, int nodes, int per_node)
 {
+    if (r->fixed.any && !topt_fixed_fit(r, (int64_t)nodes * per_node))
+        return 0;
     return r->pipeline < 2 || topt_stage_grid((int)r->pipeline, &nodes, &per_node);
 }
 
@@ -134,7 +137,8 @@ int topt_request_stages(const struct topt_request *r)
 
 int topt_request_orders(const struct topt_request *r)
 {
-    int asked = r->schedule ? 1 << (r->schedule - 1) : -1;
+    /* 1F1B takes the time of GPipe and less memory. */
+    int asked = r->schedule ? 1 << (r->schedule - 1) : ~(1 << TOPT_ORDER_GPIPE);
     return r->framework ? r->framework->pipeline_orders & asked : 0;
 }
 
@@ -150,6 +154,11 @@ int topt_request_experts(const struct topt_request *r)
         r->algorithm || r->pin || r->expert == 1)
         return 0;
     return r->expert || f->expert == TOPT_EXPERT_SEARCHED;
+}
+
+int topt_request_even_stages(const struct topt_request *r)
+{
+    return (r->framework && r->framework->even_stages) || r->fixed.even;
 }
 
 /* Nowhere, inside a node, anywhere: from what the row or the request wants first to the most
@@ -217,7 +226,10 @@ int topt_request_counts(const struct topt_request *r, int64_t **ret, int *ret_n,
     for (int i = 0; i < r->ngpu_list; i++)
         list[n++] = r->gpu_list[i];
     int pow2 = r->counts == TOPT_COUNTS_POW2,
-        some = r->counts == TOPT_COUNTS_WHOLE || r->counts == TOPT_COUNTS_NODES;
+        some = r->counts == TOPT_COUNTS_WHOLE || r->counts == TOPT_COUNTS_NODES, whole;
+    (void)topt_fixed_gpus(r, &whole);
+    if (whole && r->fixed.any) /* one number, booked or not */
+        pow2 = some = 0;
     for (int64_t c = 1; !r->ngpu_list && c <= max; c = pow2 ? 2 * c : c + 1) {
         int nodes = 0, per_node = 0;
         if (topt_next_grid(r->hw, c, &nodes, &per_node) && (!some || is_booked(r, c)) &&
@@ -442,8 +454,8 @@ int topt_request_check(const struct topt_request *r, struct topt_error *err)
     if (r->mode == TOPT_MINI_TIME && r->gpus == 0)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "mini-time needs a number of GPUs (at least 1)");
-    return check_tensor(r, err) || check_stages(r, err) || check_experts(r, err) ||
-                   check_pins(r, err)
+    return topt_fixed_check(r, err) || check_tensor(r, err) || check_stages(r, err) ||
+                   check_experts(r, err) || check_pins(r, err)
                ? -1
                : 0;
 }

@@ -37,6 +37,8 @@ int topt_request_only_stages(const struct topt_request *r);
 
 /* Are experts shared out over ranks? */
 int topt_request_experts(const struct topt_request *r);
+/* Has each chunk of pipeline stages as many layers? */
+int topt_request_even_stages(const struct topt_request *r);
 
 /* Does the framework split samples, heads and features into equal parts only? */
 int topt_request_even(const struct topt_request *r);

@@ -20,10 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The evaluator of strategies on one mesh with so many micro-batches, of which those before made use. */
+/* The evaluator of strategies on one mesh with such settings, of which those before made use. */
 struct costs {
     const struct topt_mesh *mesh;
-    int64_t micro_batches;
+    struct topt_settings settings;
     struct topt_evaluator *of;             /* owned */
     const struct topt_strategy *evaluated; /* last; NULL: none that is still there */
 };
@@ -94,14 +94,22 @@ static struct topt_search_options options_of(const struct topt_request *r,
                                         .max_entries = r->max_entries};
 }
 
+/* Do these cost what degrees before them did, of a strategy? */
+static int serves(const struct costs *x, const struct topt_costing *k)
+{
+    const struct topt_settings *a = &x->settings, *b = k->settings;
+    return x->of && x->mesh == k->mesh && a->micro_batches == b->micro_batches &&
+           a->tables == b->tables && a->table_shards == b->table_shards &&
+           a->rest_f32 == b->rest_f32;
+}
+
 static struct costs *open_costs(struct fold *f, const struct topt_costing *k)
 {
     struct costs *x = &f->costs;
-    if (x->of && x->mesh == k->mesh && x->micro_batches == k->settings->micro_batches)
+    if (serves(x, k))
         return x;
     topt_evaluator_destroy(x->of);
-    *x = (struct costs){k->mesh, k->settings->micro_batches,
-                        topt_evaluator_create(k, 0, f->err), NULL};
+    *x = (struct costs){k->mesh, *k->settings, topt_evaluator_create(k, 0, f->err), NULL};
     return x->of ? x : NULL;
 }
 
@@ -756,7 +764,7 @@ static int open_memo(struct fold *f)
     const struct topt_grid_search *s = f->s;
     f->memo = s->planning->memo;
     f->widest = topt_hw_memory_bytes(s->request->hw);
-    if (f->memo && s->alike && !s->request->pin &&
+    if (f->memo && s->alike && !s->request->pin && f->memory_limit <= f->widest &&
         (!s->request->algorithm || !strcmp(s->request->algorithm, "ft")))
         return 0;
     f->memo = f->own = topt_memo_create();
