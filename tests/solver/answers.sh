@@ -174,6 +174,18 @@ jq '[.traceEvents[] | select(.ph == "X")] | group_by(.tid) | map(sort_by(.ts)) |
 check "as a trace: passes and bubbles fill each stage, each forward has its backward: $(jq -c . out)"
 "$topt" simulate staged.json >out 2>err && grep -q '^schedule  interleaved-1f1b' out && ! "$topt" simulate staged.json --bucket 1MiB >out 2>err && grep -q 'without pipeline stages' err
 check "what has no meaning for stages is refused: $(cat err)"
+# Schedules that make gradients of parameters apart are torchtitan's; shards may have replicas.
+zero="36b.json --hw h100-80-dgx --batch 256 --seq 4096 --gpus 64"
+"$topt" plan $zero --framework torchtitan --pipeline 4 --schedule zbv --json >out 2>err &&
+    holds '.uniform.schedule == "zbv" and .uniform.vp == 2 and .uniform.recompute == false and (.strategy | test("schedule zbv"))' &&
+    jq '.plan' out >zbv.json && "$topt" explain zbv.json >out 2>err && grep -q '4 stages of 2 chunks, schedule zbv' out &&
+    ! "$topt" plan $zero --framework megatron --schedule zbv >out 2>err && grep -q 'megatron has no zbv; it has 1f1b, interleaved-1f1b' err &&
+    ! "$topt" plan $zero --framework torchtitan --schedule zbv --virtual-stages 3 >out 2>err && grep -q 'zbv has 2 chunks a stage' err
+check "a schedule that is asked for: $(cat err)"
+"$topt" plan $zero --framework pytorch --json >all 2>err && "$topt" plan $zero --framework pytorch --shard-ranks 16 --json >out 2>err &&
+    holds '.uniform.shard == 16 and .uniform.dp > 16 and (.strategy | test("over 16 GPUs x . replicas"))' &&
+    [ "$(jq .time_ns out)" -gt "$(jq .time_ns all)" ]
+check "shards with replicas that are asked for: $(jq -r .strategy out)"
 ! "$topt" plan $staged --pipeline 97 >out 2>err && grep -q 'pipeline' err &&
     ! "$topt" plan "$model" --hw a100-80-dgx --framework topt --pipeline 2 >out 2>err && grep -q 'topt has no pipeline stages' err
 check "stages that there are not: $(cat err)"
