@@ -188,18 +188,20 @@ static int has_end(const struct site_queued *j, int64_t now_s)
     return j->time_s && j->end_s && j->end_s < now_s + YEAR_S;
 }
 
-/* How long those without a limit have run, on average; a year where none does. */
+/* How long those without a limit have run, on average, and no less than the longest limit
+ * of the queue; a year where nobody has run. */
 static int64_t usual_length(const struct site_queue *q, int64_t now_s)
 {
-    int64_t sum = 0, n = 0;
+    int64_t sum = 0, n = 0, longest = 1;
     for (size_t i = 0; i < q->n; i++) {
         const struct site_queued *j = &q->job[i];
+        longest = topt_max(longest, j->time_s);
         if (!j->on || !j->start_s || has_end(j, now_s))
             continue;
         sum += topt_max(0, now_s - j->start_s);
         n++;
     }
-    return n ? topt_max(1, sum / n) : YEAR_S;
+    return n ? topt_max(longest, sum / n) : YEAR_S;
 }
 
 /* When a running job without a limit ends: of 'n' exponential lengths without memory the

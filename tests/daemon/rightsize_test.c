@@ -213,6 +213,15 @@ static void test_timeline(void)
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
     decided("lengths that nobody knows", &t, 2, 4, &usual, NULL, "1:-",
             "starts in 10 min, when job 50 ends, and ends in 20 min, as it asked");
+    limit = "01:00:00";
+    topt_text_add(
+        &t,
+        "JobId=50 UserId=u5(5) JobState=RUNNING Priority=1 TimeLimit=UNLIMITED "
+        "StartTime=%s NodeList=n1 NumNodes=1 NumCPUs=2 TresPerNode=gres:gpu:2\n",
+        when);
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    decided("no less than the longest limit", &t, 2, 4, &usual, NULL, "1:-",
+            "starts in 1.0 h, when job 50 ends, and ends in 2.0 h, as it asked");
     /* 900 steps of a second, or of two, whatever the limit is. */
     limit = "10:00:00";
     topt_text_add(&t, running, when);
