@@ -166,18 +166,25 @@ static int64_t passes_ns(const struct topt_piece_time *p)
     return f->compute_ns + f->waited_ns + b->compute_ns + b->waited_ns;
 }
 
-/* Can the layers be cut into chunks of no more than 'most', from the last one on?  'cut' has them. */
-static int cut_by(struct stages *x, int64_t most)
+/* Can the layers be cut into chunks of no more than 'most', from the last one on?  'cut' has them; 'spread': each
+ * takes about an equal share of what is left, else all that it can. */
+static int cut_by(struct stages *x, int64_t most, int spread)
 {
     int at = x->nlayers;
+    int64_t left = 0;
+    for (int i = 0; i < at; i++)
+        left += x->weight[i];
     x->cut[x->nchunks] = at;
     for (int c = x->nchunks - 1; c >= 0; c--) {
         int64_t sum = 0;
         int least = at - 1; /* each of the chunks before has a layer, too */
-        while (at > c && (at > least || sum + x->weight[at - 1] <= most))
+        int64_t share = spread ? left / (c + 1) : most;
+        while (at > c && (at > least || (sum + x->weight[at - 1] <= most &&
+                                         sum + x->weight[at - 1] / 2 <= share)))
             sum += x->weight[--at];
         if (sum > most)
             return 0;
+        left -= sum;
         x->cut[c] = at;
     }
     return at == 0;
@@ -195,7 +202,7 @@ static void cut_layers(struct stages *x)
     }
     while (low < high) {
         int64_t mid = low + (high - low) / 2;
-        if (cut_by(x, mid))
+        if (cut_by(x, mid, 0))
             high = mid;
         else
             low = mid + 1;
@@ -209,8 +216,8 @@ static void cut_layers(struct stages *x)
     if (even && (x->t->settings->even_stages || even <= high + high / 100))
         for (int c = 0; c <= x->nchunks; c++)
             x->cut[c] = c * each;
-    else
-        (void)cut_by(x, high);
+    else if (!cut_by(x, high, 1))
+        (void)cut_by(x, high, 0);
 }
 
 /* ---- passes -------------------------------------------------------------------------- */

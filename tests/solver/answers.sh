@@ -212,6 +212,10 @@ check "experts that are not shared out so: $(cat err)"
     holds '.gpus == 1024 and .uniform.tp == 8 and .uniform.pp == 16 and .uniform.vp == 3 and .uniform.dp == 8 and
     .uniform.micro_batch == 1 and .uniform.zero == 1 and .uniform.recompute == false and .micro_batches == 192'
 check "degrees that are all fixed, on as many GPUs: $(jq -r .strategy out)"
+t=$(jq .time_ns out)
+"$topt" plan $staged --degrees tp=8,pp=16,vp=3,cp=1,ep=1,dp=8,mbs=1,zero=1,recompute=0,even=1 --json >whole 2>err && jq 'del(.plan)' whole >out &&
+    holds ".uniform.layers == [range(48) | 2] and .time_ns >= $t"
+check "chunks of as many layers each, which are no faster than those that are cut by time"
 "$topt" plan $staged --gpus 1024 --degrees tp=8,mbs=2 --json >whole 2>err && jq 'del(.plan)' whole >out &&
     holds '.uniform.tp == 8 and .uniform.micro_batch == 2 and .uniform.dp * .uniform.pp == 128' && t=$(jq .time_ns out) &&
     "$topt" plan $staged --gpus 1024 --json >whole 2>err && jq 'del(.plan)' whole >out && holds ".time_ns <= $t"
