@@ -2,7 +2,7 @@
  *
  * The config of the model says which tensors there are and what they are called
  * (topt_model_weights); the families whose numbers were seen to lie as they are read here
- * are listed in weights.c.  Thread safety: as the session. */
+ * are listed in naming.c.  Thread safety: as the session. */
 #ifndef TOPT_WEIGHTS_IO_H
 #define TOPT_WEIGHTS_IO_H
 

@@ -776,7 +776,7 @@ enum topt_weight_piece {
     TOPT_WEIGHT_EXPERT_SECOND,
     TOPT_WEIGHT_EXPERTS,
     TOPT_WEIGHT_EXPERTS_PAIRED, /* of each expert the first rows of pairs, then the second */
-    TOPT_WEIGHT_OTHER           /* kernels of convolutions of images */
+    TOPT_WEIGHT_OTHER           /* of all experts, each transposed */
 };
 struct topt_weight {
     const char *name;

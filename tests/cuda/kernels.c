@@ -178,10 +178,11 @@ static void fill_block(struct sides *s, int o)
     struct topt_error err = {0};
     double *value = s->on_host.value[o], *grad = s->on_host.grad[o];
     int32_t *whole = s->on_host.value[o];
+    int left_out = !strcmp(s->op->spec->name, "cross_entropy"); /* labels of -1 */
     for (int64_t i = 0; i < s->n[o]; i++) {
         uint64_t stream = (uint64_t)o + 1;
         if (is_whole(s, o)) {
-            whole[i] = (int32_t)(topt_random(stream, (uint64_t)i) % 7);
+            whole[i] = (int32_t)(topt_random(stream, (uint64_t)i) % 7) - left_out;
             continue;
         }
         value[i] = topt_random_normal(stream, (uint64_t)i);

@@ -61,6 +61,7 @@ static struct topt_model *build(const struct fixture *x)
 
 static void fill(const struct fixture *x, const struct topt_op *op, struct whole *w)
 {
+    int left_out = !strcmp(op->spec->name, "cross_entropy"); /* labels of -1 */
     memset(w, 0, sizeof *w);
     for (int o = 0; o < op->spec->noperands; o++) {
         int64_t n = fake_volume(op, o);
@@ -77,7 +78,8 @@ static void fill(const struct fixture *x, const struct topt_op *op, struct whole
         for (int64_t i = 0; i < n; i++) {
             uint64_t stream = (uint64_t)o + 1;
             if (w->data[o])
-                w->data[o][i] = (int32_t)(topt_random(stream, (uint64_t)i) % 7);
+                w->data[o][i] =
+                    (int32_t)(topt_random(stream, (uint64_t)i) % 7) - left_out;
             if (w->value[o])
                 w->value[o][i] = topt_random_normal(stream, (uint64_t)i);
             if (x->sparse >> o & 1 && topt_random(stream + 50, (uint64_t)i) % 2)
