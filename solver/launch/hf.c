@@ -17,7 +17,9 @@ static const char *optimizer_of(const struct job *j)
                                            {"sgd", "sgd"},
                                            {"momentum", "sgd --optim_args momentum=0.9"},
                                            {"adafactor", "adafactor"},
-                                           {"adam8", "adamw_8bit"}};
+                                           {"adam8", "adamw_8bit"},
+                                           {"paged_adamw", "paged_adamw_32bit"},
+                                           {"paged_adamw8", "paged_adamw_8bit"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(names[i][0], j->optimizer))
             return names[i][1];

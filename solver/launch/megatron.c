@@ -39,24 +39,51 @@ static void write_stages(const struct job *j, struct topt_text *t)
         number(t, "--num-virtual-stages-per-pipeline-rank", j->vp);
 }
 
+static void write_low(const struct job *j, struct topt_text *t)
+{
+    const char *low = j->low ? j->low : "";
+    int four = !strcmp(low, "nvfp4"), past = !strcmp(low, "delayed");
+    flag(t, four, "--fp4-format e2m1 --fp4-recipe nvfp4");
+    if (*low && !four)
+        topt_text_add(t, " \\\n    --fp8-format %s --fp8-recipe %s",
+                      past || !strcmp(low, "tensorwise") ? "hybrid" : "e4m3", low);
+    flag(t, past, "--fp8-amax-history-len 1024 --fp8-amax-compute-algo max");
+    flag(t, j->low_params, four ? "--fp4-param-gather" : "--fp8-param-gather");
+    flag(t, j->low_params && !strcmp(low, "mxfp8"),
+         "--reuse-grad-buf-for-mxfp8-param-ag");
+}
+
 static void write_parallel(const struct job *j, struct topt_text *t)
 {
     number(t, "--tensor-model-parallel-size", j->tp);
     write_stages(j, t);
+    if (j->ep > 1) {
+        number(t, "--expert-model-parallel-size", j->ep);
+        number(t, "--expert-tensor-parallel-size", j->etp);
+        flag(t, 1, "--moe-token-dispatcher-type alltoall");
+    }
     flag(t, j->tp > 1 && (j->sequence_parallel || j->model.experts),
          "--sequence-parallel");
     number(t, "--micro-batch-size", j->micro);
     number(t, "--global-batch-size", j->batch);
-    flag(t, j->zero == 1 && j->dp > 1, "--use-distributed-optimizer");
+    flag(t, (j->zero == 1 && j->dp > 1) || j->low_params, "--use-distributed-optimizer");
+    if (j->shard < j->dp)
+        number(t, "--num-distributed-optimizer-instances", j->dp / j->shard);
     flag(t, j->dp > 1 && j->overlap, "--overlap-grad-reduce");
     flag(t, j->dp > 1 && j->overlap && j->zero == 1, "--overlap-param-gather");
-    flag(t, j->recompute,
-         "--recompute-granularity full --recompute-method uniform "
-         "--recompute-num-layers 1");
+    if (j->recompute) {
+        topt_text_add(t, " \\\n    --recompute-granularity full --recompute-method %s",
+                      j->recompute_layers ? "block" : "uniform");
+        number(t, "--recompute-num-layers",
+               j->recompute_layers ? j->recompute_layers : 1);
+    }
     flag(t, !strcmp(j->loss, "fused"),
          "--cross-entropy-loss-fusion --cross-entropy-fusion-impl te");
     flag(t, j->precision == JOB_BF16_MIXED, "--bf16");
     flag(t, j->precision == JOB_F16_MIXED, "--fp16");
+    write_low(j, t);
+    flag(t, j->cuda_graphs,
+         "--cuda-graph-impl full_iteration --no-check-for-nan-in-loss-and-grad");
     flag(t, 1, strncmp(j->optimizer, "adam", 4) ? "--optimizer sgd" : "--optimizer adam");
 }
 
@@ -141,6 +168,9 @@ static int check(const struct job *j, struct topt_error *err)
             "Megatron-LM shards optimizer states at most, and this plan "
             "has ZeRO-%lld",
             (long long)j->zero);
+    if (j->pp > 1 && j->order != TOPT_ORDER_1F1B && j->order != TOPT_ORDER_INTERLEAVED)
+        return topt_job_refuse(j, "megatron", err, "Megatron-LM has no schedule %s",
+                               topt_order_name(j->order));
     if (j->precision == JOB_BF16)
         return topt_job_refuse(
             j, "megatron", err,

@@ -45,16 +45,17 @@ static void write_plan(const struct job *j, struct topt_text *t)
     char column[NAMES], row[NAMES];
     topt_text_add(t,
                   "PLAN = {\"id\": \"%s\", \"dp\": %lld, \"tp\": %lld, \"zero\": %lld, "
-                  "\"recompute\": %d,\n"
+                  "\"recompute\": %d, \"shard\": %lld,\n"
                   "        \"micro_batch\": %lld, \"accumulation\": %lld, "
                   "\"precision\": \"%s\",\n"
                   "        \"column\": \"%s\",\n"
                   "        \"row\": \"%s\",\n"
                   "        \"train\": \"%s\", \"trained\": %lld}\n",
                   j->id, (long long)j->dp, (long long)j->tp, (long long)j->zero,
-                  j->recompute, (long long)j->micro, (long long)j->steps,
-                  topt_job_precision(j->precision), modules(TOPT_BY_COLUMN, column),
-                  modules(TOPT_BY_ROW, row), j->train, (long long)j->trained);
+                  j->recompute, (long long)j->shard, (long long)j->micro,
+                  (long long)j->steps, topt_job_precision(j->precision),
+                  modules(TOPT_BY_COLUMN, column), modules(TOPT_BY_ROW, row), j->train,
+                  (long long)j->trained);
 }
 
 int topt_job_write_apply(const struct job *j, struct sheet *s, struct topt_error *err)
@@ -158,6 +159,26 @@ int topt_launch_torchrun(const struct job *j, struct sheet *s, struct topt_error
     topt_sheet_script(s, "train.py imports topt_apply: start(), apply(), optimizer(), "
                          "micro_batches(), rows()");
     remark_train(j, s);
+    if (j->cuda_graphs)
+        topt_sheet_script(s, "forward and backward are recorded as CUDA graphs: "
+                             "torch.cuda.make_graphed_callables() or "
+                             "torch.compile(mode=\"reduce-overhead\")");
+    if (j->low && !strcmp(j->low, "mxfp8"))
+        topt_sheet_script(s,
+                          "linear modules of blocks become MXFP8 before apply(): "
+                          "torchao's quantize_() with MXLinearConfig, and torch.compile");
+    else if (j->low)
+        topt_sheet_script(
+            s,
+            "linear modules of blocks become FP8 before apply(): torchao.float8's "
+            "convert_to_float8_training(model, config=Float8LinearConfig."
+            "from_recipe_name(\"%s\"), module_filter_fn=) but the head%s; "
+            "and torch.compile",
+            j->low, j->low_params ? ", with enable_fsdp_float8_all_gather" : "");
+    if (j->precision == JOB_F16_MIXED)
+        topt_sheet_script(s, "the loss is scaled: scaler = topt_apply.scaler(), "
+                             "scaler.scale(loss).backward(), scaler.step(optimizer), "
+                             "scaler.update()");
     if (j->dp > 1 && j->zero == 1)
         topt_sheet_differs(s,
                            "ZeroRedundancyOptimizer gives whole parameters to ranks: the "

@@ -14,19 +14,20 @@ static const struct topt_band of_time[TOPT_BASIS_COUNT] = {
     [TOPT_BASIS_INTERPOLATED] = {0.10, 0.10},
     /* bands.py: time */
     [TOPT_BASIS_SCALED] = {0.15, 0.25},
-    [TOPT_BASIS_PUBLISHED] = {0.03, 0.13},
-    [TOPT_BASIS_ANALYTIC] = {0.03, 0.27},
+    [TOPT_BASIS_PUBLISHED] = {0.03, 0.14},
+    [TOPT_BASIS_ANALYTIC] = {0.03, 0.28},
     /* bands.py: end */
 };
 
 /* The parts of a memory that differ in how well they are known: parameters, gradients and states of the
- * optimizer; activations, buffers, work and an allocator's share. */
-enum { TOPT_BAND_STATES, TOPT_BAND_REST, TOPT_BAND_PARTS };
+ * optimizer; activations, buffers and work; an allocator's share. */
+enum { TOPT_BAND_STATES, TOPT_BAND_REST, TOPT_BAND_ALLOCATOR, TOPT_BAND_PARTS };
 
 static const struct topt_band of_memory[TOPT_BAND_PARTS] = {
     /* bands.py: memory */
-    [TOPT_BAND_STATES] = {0.16, 0.22},
-    [TOPT_BAND_REST] = {0.03, 0.09},
+    [TOPT_BAND_STATES] = {0.05, 0.08},
+    [TOPT_BAND_REST] = {0.02, 0.02},
+    [TOPT_BAND_ALLOCATOR] = {0.50, 2.31},
     /* bands.py: end */
 };
 
@@ -73,12 +74,13 @@ void topt_band_time_ends(const struct topt_band *bands, const int64_t *basis_ns,
     *ret_high = (int64_t)high;
 }
 
-void topt_band_memory_ends(int64_t states, int64_t all, int64_t *ret_low,
+void topt_band_memory_ends(int64_t states, int64_t share, int64_t all, int64_t *ret_low,
                            int64_t *ret_high)
 {
     double low = 0, high = 0;
     widen(of_memory[TOPT_BAND_STATES], states, &low, &high);
-    widen(of_memory[TOPT_BAND_REST], all - states, &low, &high);
+    widen(of_memory[TOPT_BAND_REST], all - states - share, &low, &high);
+    widen(of_memory[TOPT_BAND_ALLOCATOR], share, &low, &high);
     *ret_low = (int64_t)low;
     *ret_high = (int64_t)high;
 }

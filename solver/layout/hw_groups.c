@@ -95,6 +95,7 @@ static void least_device(json_t *to, const json_t *other)
     lower(to, other, "memory_bandwidth");
     raise(to, other, "launch_ns");
     raise(to, other, "granule_bytes");
+    raise(to, other, "workspace_bytes");
     if (!json_equal(json_object_get(to, "rates"), json_object_get(other, "rates")))
         json_object_del(to, "rates");
 }

@@ -16,6 +16,9 @@
  *
  * (the last two in rows.c).
  *
+ * Along a configuration's 'whole_axes' nothing is sharded: parts are the same there, and a
+ * reduce-scatter is followed by an all-reduce of the part (HSDP: Zhao et al., PyTorch FSDP, 2023).
+ *
  * Moves are the router's, so that they cost and run like any other.
  *
  * A frozen parameter is a value alone: whole or, under 'param', sharded.  It
@@ -23,6 +26,7 @@
  * kernel reads is then unpacked for it each time, after it was gathered in few bits. */
 #include "param.h"
 
+#include "low.h"
 #include "rows.h"
 
 /* A parameter of an operator under a configuration. */
@@ -49,7 +53,7 @@ static struct param param_of(const struct topt_op_writer *w, int x)
                       .partial = topt_grad_layout(w->o, x, w->c, w->f->mesh)};
     int shards = w->c->zero >= TOPT_ZERO_SPARSE
                      ? topt_table_sparse(w->o) == x
-                     : topt_layout_partial_mask(&p.partial) != 0;
+                     : topt_layout_partial_mask(&p.partial) >> w->c->whole_axes != 0;
     p.at = shards ? (enum topt_zero)w->c->zero : TOPT_ZERO_NONE;
     p.sharded = p.at ? topt_sharded_layout(w->o, x, w->c, w->f->mesh) : p.whole;
     return p;
@@ -95,6 +99,8 @@ static const struct optimizer {
     [TOPT_ADAMW] = {"adamw", 1, {NUMBERS, NUMBERS}, 22},
     [TOPT_ADAFACTOR] = {"adafactor", 0, {ROWS, COLUMNS}, 22},
     [TOPT_ADAM8] = {"adam8", 0, {EIGHTHS, EIGHTHS}, 0},
+    [TOPT_PAGED_ADAMW] = {"paged_adamw", 0, {NOTHING, NOTHING}, 0},
+    [TOPT_PAGED_ADAMW8] = {"paged_adamw8", 0, {NOTHING, NOTHING}, 0},
     [TOPT_ROW_WISE_ADAGRAD] = {"row_wise_adagrad", 1, {ROWS, NOTHING}, 0},
 };
 
@@ -164,6 +170,12 @@ static void pack(const struct topt_fragments *f, int64_t bits, struct topt_buffe
     b->elem = TOPT_ELEM_BYTE;
 }
 
+/* Is it a weight of products in few bits?  Biases beside it are not. */
+static int is_low(const struct param *p)
+{
+    return topt_low_runs(p->f->settings, p->f->model, p->op) && p->shape.ndim > 1;
+}
+
 /* Is there a master copy of parameters in f32 beside them? */
 static int has_master(const struct topt_settings *s)
 {
@@ -194,7 +206,8 @@ int topt_parameter_bytes(const struct topt_settings *s)
 }
 
 struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
-                                                   const struct topt_settings *s)
+                                                   const struct topt_settings *s,
+                                                   int experts)
 {
     struct topt_least_parameters sum = {0};
     double each = topt_parameter_bytes(s), value = topt_element_bytes(s, TOPT_ELEM_REAL);
@@ -202,7 +215,8 @@ struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
     for (int i = 0; i < m->nops; i++)
         for (int x = 0; x < m->op[i].spec->noperands; x++) {
             const struct topt_op *o = &m->op[i];
-            if (o->operand[x].role != TOPT_PARAM || !o->operand[x].present)
+            if (o->operand[x].role != TOPT_PARAM || !o->operand[x].present ||
+                (experts && topt_op_experts(o) < 0))
                 continue;
             double n = (double)topt_operand_numbers(o, x), bits = (double)o->attrs.bits;
             sum.value += n * (bits > 0 ? bits / 8 : value);
@@ -300,7 +314,11 @@ static int init_value(const struct param *p)
     struct topt_buffer v = buffer_of(p, layout_at(p, TOPT_ZERO_PARAM), TOPT_CLASS_PARAM);
     if (p->o->attrs.bits)
         pack(p->f, p->o->attrs.bits, &v);
-    else if (p->f->settings->rest_f32 && p->o->attrs.frozen)
+    else if (p->f->settings->low_params && is_low(p)) {
+        v.elem = TOPT_ELEM_BYTE; /* of which one copy is moved */
+        v.bytes = topt_low_parameter_bytes(
+            p->f->settings, topt_layout_elements(p->f->mesh, &v.shape, &v.layout));
+    } else if (p->f->settings->rest_f32 && p->o->attrs.frozen)
         v.elem = TOPT_ELEM_WIDE;
     int buffer = p->b->param[p->x] = topt_fragment_block(p->f, v);
     return buffer < 0 ? -1
@@ -388,8 +406,12 @@ static int open_param(const struct topt_op_writer *w, int x)
     if (!is_read(w->o, w->backward, x))
         return 0;
     struct param p = param_of(w, x);
+    /* A unit that runs again does so once backward has gathered it: FSDP2's _pre_forward gathers
+     * nothing then, and what DeepSpeed releases it fetches again only beyond max_reuse_distance. */
+    int shared = w->loaded && w->f->settings->gather != TOPT_GATHER_OPERATOR;
     if (p.at == TOPT_ZERO_PARAM &&
-        move_async(&p, TOPT_ASYNC_PARAM, w->backward, value, &p.whole, &value))
+        move_async(&p, shared ? TOPT_ASYNC_SHARED : TOPT_ASYNC_PARAM, w->backward, value,
+                   &p.whole, &value))
         return -1;
     w->b->value[x] = value;
     return w->o->attrs.bits ? unpack(&p, w->backward, value) : 0;
@@ -491,7 +513,11 @@ static struct gathered gathered_of(const struct param *p)
     }
     struct gathered g = {0};
     if (p->at == TOPT_ZERO_PARAM)
-        g.value = value;
+        g.value = s->low_params && is_low(p)
+                      ? topt_low_parameter_bytes(
+                            s, topt_layout_elements(mesh, shape, &p->whole)) /
+                            2
+                      : value;
     if (p->at == TOPT_ZERO_GRADIENT)
         g.whole = value;
     if (!topt_is_trained(p->o, p->x))
@@ -580,12 +606,28 @@ static int64_t held_in_pools(const struct param *p)
            pooled(p->f, g.grad, p->f->settings->bucket_numbers);
 }
 
+/* Replicas of a shared table share what its level says; ZeroRedundancyOptimizer has whole weights in f32. */
+static void share_table(const struct topt_settings *s, struct topt_fragment_cost *cost)
+{
+    int64_t *state = &cost->class_bytes[TOPT_CLASS_STATE],
+            *grad = &cost->class_bytes[TOPT_CLASS_GRAD];
+    if (s->tables == TOPT_ZERO_GRADIENT ||
+        (s->tables == TOPT_ZERO_STATE && !(s->shard_f32 && has_master(s))))
+        *state = parts(*state, s->table_shards);
+    if (s->tables == TOPT_ZERO_GRADIENT)
+        *grad = parts(*grad, s->table_shards);
+}
+
 void topt_param_buffers(const struct topt_fragments *f, int op,
                         const struct topt_config *c, struct topt_fragment_cost *cost)
 {
     struct topt_op_writer w = topt_op_writer(f, op, 0, c, NULL);
     int64_t *bytes = &cost->class_bytes[TOPT_CLASS_BUFFERS];
     int master_alone = f->settings->shard_f32 && has_master(f->settings);
+    if (topt_is_table(f->model, f->settings, op))
+        share_table(f->settings, cost);
+    if (op == f->model->loss)
+        *bytes += f->settings->workspace_bytes;
     if (f->settings->gather == TOPT_GATHER_OPERATOR && !f->settings->vocab_multiple &&
         !master_alone)
         return;
@@ -597,6 +639,9 @@ void topt_param_buffers(const struct topt_fragments *f, int op,
         if (f->settings->rest_f32 && op == f->model->head && w.o->attrs.frozen)
             cost->class_bytes[TOPT_CLASS_KEPT] += topt_block_bytes(
                 f->mesh, f->settings, &p.shape, &p.whole, TOPT_ELEM_REAL);
+        if (!f->settings->low_apart && !f->settings->low_params && is_low(&p))
+            cost->class_bytes[TOPT_CLASS_PARAM] += topt_low_parameter_bytes(
+                f->settings, topt_layout_elements(f->mesh, &p.shape, &p.whole));
         if (f->settings->gather == TOPT_GATHER_UNIT)
             hold_in_units(&p, cost);
         else if (f->settings->gather == TOPT_GATHER_POOL)

@@ -74,6 +74,8 @@ int64_t topt_span_bytes(const struct topt_costing *k, int tensor,
                         const struct topt_layout *where)
 {
     struct topt_shape shape = topt_tensor_shape(&k->model->tensor[tensor]);
+    if (topt_is_table(k->model, k->settings, k->model->tensor[tensor].producer))
+        return 0; /* kept by the operator that reads it back */
     return topt_in_flight(k,
                           topt_held_bytes(k, tensor,
                                           topt_block_bytes(k->mesh, k->settings, &shape,
@@ -475,6 +477,13 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
 
 /* ---- what costs the same ----------------------------------------------------------- */
 
+/* Where frameworks run a model tables cost other bytes than tensors between operators. */
+static int from_table(const struct topt_model *m, const struct topt_tensor *t)
+{
+    static const struct topt_settings framework = {.by_unit = 1};
+    return topt_is_table(m, &framework, t->producer);
+}
+
 int topt_same_tensor(const struct topt_model *m, int a, int b)
 {
     const struct topt_tensor *x, *y;
@@ -483,7 +492,7 @@ int topt_same_tensor(const struct topt_model *m, int a, int b)
     x = &m->tensor[a];
     y = &m->tensor[b];
     return x->ndim == y->ndim && x->needs_gradient == y->needs_gradient &&
-           !memcmp(x->dim, y->dim, sizeof x->dim);
+           from_table(m, x) == from_table(m, y) && !memcmp(x->dim, y->dim, sizeof x->dim);
 }
 
 int topt_same_op(const struct topt_model *m, int a, int b)

@@ -6,6 +6,7 @@
  * from its pieces. */
 #include "tally.h"
 
+#include "low.h"
 #include "param.h"
 #include "rows.h"
 
@@ -74,10 +75,13 @@ static void rise(const struct topt_tally *t, int buffer)
 
 /* ---- the sink ----------------------------------------------------------------------- */
 
+/* A shared table is there as what it rests as; with its parameters sharded, gathered once, too. */
 int64_t topt_held_bytes(const struct topt_costing *k, int tensor, int64_t bytes)
 {
     const struct topt_model *m = k->model;
     int p = tensor < 0 ? -1 : m->tensor[tensor].producer;
+    if (p >= 0 && topt_is_table(m, k->settings, p))
+        return k->settings->tables == TOPT_ZERO_PARAM ? bytes : 0;
     int logits = p >= m->head && p < m->loss && m->op[m->loss].spec->eager;
     if (p >= 0 && !logits && k->settings->rest_f32)
         return 2 * bytes;
@@ -188,7 +192,10 @@ static int64_t number_bytes(const struct topt_tally *t, struct topt_numbers n)
 
 void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls)
 {
+    const struct topt_op *o = &t->k->model->op[op];
     struct topt_eager e;
+    if (o->attrs.masked && t->k->settings->by_unit) /* a mask, by a byte a number */
+        t->cost.class_bytes[cls] += topt_written_numbers(o, TOPT_K_ADD_FWD, t->len);
     if (eager(t, op, &e) == TOPT_EAGER_ALIKE)
         return;
     int64_t forward = number_bytes(t, e.work[0]), backward = number_bytes(t, e.work[1]);
@@ -216,10 +223,11 @@ struct topt_time topt_kernel_time(const struct topt_costing *k, const struct top
 {
     int64_t flops = o->spec->flops(o, kernel, len);
     int backward = kernel == TOPT_K_ATTENTION_BWD;
+    int low = topt_low_runs(k->settings, k->model, (int)(o - k->model->op));
     if (topt_kernel_work(kernel) == TOPT_WORK_MATMUL)
-        return topt_hw_product(k->hw, k->settings->dtype, flops,
-                               topt_written_numbers(o, kernel, len), bytes,
-                               k->mesh->devices);
+        return topt_hw_product(
+            k->hw, low ? topt_low_type(k->settings->low) : k->settings->dtype, flops,
+            topt_written_numbers(o, kernel, len), bytes, k->mesh->devices);
     if (kernel != TOPT_K_ATTENTION_FWD && !backward)
         return topt_hw_compute(k->hw, k->settings->dtype, topt_kernel_work(kernel), flops,
                                bytes, k->mesh->devices);
@@ -242,7 +250,8 @@ static struct topt_time own_kernel(const struct topt_tally *t, const struct topt
     return topt_kernel_time(t->k, o, i->kernel, t->len, bytes);
 }
 
-/* All that a framework does in one direction is priced with the first of our kernels. */
+/* All that a framework does in one direction, casts to few bits too, is priced with the first of our
+ * kernels. */
 static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
 {
     struct topt_eager e;
@@ -257,6 +266,14 @@ static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
         t->kernels += e.kernels[i->backward];
     }
     t->told |= how != TOPT_EAGER_ALIKE;
+    if (!t->told && i->kernel != TOPT_K_LOAD &&
+        topt_low_runs(t->k->settings, t->k->model, i->op)) {
+        struct topt_low_casts casts =
+            topt_low_casts(t->k->settings, &t->k->model->op[i->op], t->len, i->backward);
+        time.ns += elementwise(t, casts.bytes).ns;
+        t->kernels += casts.kernels;
+        t->told = 1;
+    }
     return time;
 }
 
@@ -273,15 +290,43 @@ static struct topt_time halo(const struct topt_tally *t, const struct topt_instr
     return topt_router_time(t->k->router, TOPT_PERMUTE, i->axes, a > b ? a - b : b - a);
 }
 
+/* Bytes of a gather, less where it is for a product in few bits: of a value for the operator at hand, of its
+ * gradient for the producer. */
+static int64_t gathered(const struct topt_tally *t, const struct topt_instr *i,
+                        int64_t bytes)
+{
+    const struct topt_model *m = t->k->model;
+    const struct topt_buffer *b = &t->named[i->a];
+    if (i->move.kind != TOPT_MOVE_ALL_GATHER || b->operand < 0 || !t->k->settings->low)
+        return bytes;
+    const struct topt_operand *x = &m->op[b->op].operand[b->operand];
+    if (x->role != TOPT_INPUT && x->role != TOPT_OUTPUT)
+        return bytes;
+    int op = x->role == TOPT_INPUT ? m->tensor[x->tensor].producer : i->op;
+    return topt_permille(bytes, topt_low_moved_permille(t->k->settings, m, op));
+}
+
 static struct topt_time move(const struct topt_tally *t, const struct topt_instr *i)
 {
     const struct topt_buffer *b = &t->named[i->a];
-    if (i->move.kind == TOPT_MOVE_SLICE)
+    if (i->move.kind == TOPT_MOVE_SLICE || t->async == TOPT_ASYNC_SHARED)
         return (struct topt_time){0, TOPT_BASIS_MEASURED};
     int64_t bytes = topt_move_bytes(t->k->mesh, &b->shape, &i->move,
                                     topt_element_bytes(t->k->settings, b->elem));
     return topt_router_time(t->k->router, topt_move_collective(i->move.kind), i->axes,
-                            bytes);
+                            gathered(t, i, bytes));
+}
+
+/* Of a loss that is scaled: gradients are brought to f32, where they are not, divided by the scale and
+ * looked through for what is not finite, as PyTorch's GradScaler, Megatron-LM's and DeepSpeed's optimizers do
+ * (torch/amp/grad_scaler.py v2.14.1, core/optimizer/optimizer.py d98e8a6, runtime/fp16 edaa722). */
+static int64_t unscaled_bytes(const struct topt_tally *t, int gradient)
+{
+    int each = topt_element_bytes(t->k->settings, t->named[gradient].elem);
+    int64_t numbers = bytes_of(t, gradient) / each;
+    if (t->k->settings->dtype != TOPT_F16)
+        return 0;
+    return (2 * 4 + (each < 4 ? each + 4 : 0)) * numbers;
 }
 
 /* One kernel; or a framework's steps: moments, their root, the quotient, the decay. */
@@ -294,10 +339,10 @@ static struct topt_time update(const struct topt_tally *t, const struct topt_ins
     if (t->named[i->b].rows || i->axes)
         return topt_rows_update_price(&(struct topt_seen){t->k, t->named, t->len}, i);
     if (steps)
-        return elementwise(t, 4 * steps * numbers);
+        return elementwise(t, 4 * steps * numbers + unscaled_bytes(t, i->b));
     return elementwise(t, 2 * (bytes_of(t, i->a) + bytes_of(t, i->c) + bytes_of(t, i->d) +
                                bytes_of(t, i->e)) +
-                              bytes_of(t, i->b));
+                              bytes_of(t, i->b) + unscaled_bytes(t, i->b));
 }
 
 struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr *i,
@@ -358,9 +403,27 @@ int64_t topt_tally_host_ns(const struct topt_tally *t)
     return t->kernels * t->times * t->k->settings->host_ns;
 }
 
+/* Does an instruction make gradients of parameters, and nothing else? */
+static int makes_weights(const struct topt_tally *t, const struct topt_instr *i)
+{
+    const struct topt_op *o = &t->k->model->op[i->op];
+    int weights = 0;
+    if (i->kind == TOPT_I_ADD && t->named[i->a].operand >= 0)
+        return o->operand[t->named[i->a].operand].role == TOPT_PARAM;
+    if (i->kind != TOPT_I_KERNEL || !i->backward)
+        return 0;
+    for (int x = 0; x < o->spec->noperands; x++) {
+        int is_param = o->operand[x].role == TOPT_PARAM;
+        if (i->grad[x] >= 0 && !is_param && x != o->output)
+            return 0;
+        weights |= i->grad[x] >= 0 && is_param;
+    }
+    return weights;
+}
+
 /* Add the time as often as the instruction happens. */
-static int spend(struct topt_tally *t, struct topt_time time, int network, uint32_t axes,
-                 struct topt_error *err)
+static int spend(struct topt_tally *t, const struct topt_instr *i, struct topt_time time,
+                 int network, struct topt_error *err)
 {
     int64_t ns;
     int64_t *part = network ? &t->cost.network_ns : &t->cost.compute_ns;
@@ -371,10 +434,11 @@ static int spend(struct topt_tally *t, struct topt_time time, int network, uint3
         return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
     struct topt_part_time *spent = &t->cost.spent.at[t->part]; /* parts of the above */
     uint8_t links = network && ns && t->k->settings->by_schedule
-                        ? topt_group_links(t->k->mesh, axes)
+                        ? topt_group_links(t->k->mesh, i->axes)
                         : 0;
     if (!network) {
         spent->compute_ns += ns;
+        spent->weights_ns += makes_weights(t, i) ? ns : 0;
         spent->host_ns += topt_tally_host_ns(t) * t->rounds;
     } else if (!runs_async(t)) {
         spent->waited_ns += ns;
@@ -397,7 +461,7 @@ static int tally_emit(struct topt_sink *sink, const struct topt_instr *i,
     struct topt_tally *t = (struct topt_tally *)sink;
     int network;
     struct topt_time time = topt_tally_price(t, i, &network);
-    return spend(t, time, network, i->axes, err);
+    return spend(t, i, time, network, err);
 }
 
 static void tally_async(struct topt_sink *sink, enum topt_async what)

@@ -36,6 +36,10 @@ enum topt_optimizer {
     TOPT_ADAMW, /* weights decay apart from the gradient (Loshchilov and Hutter 2019) */
     TOPT_ADAFACTOR, /* means of rows and of columns (Shazeer and Stern 2018); plans only */
     TOPT_ADAM8, /* states of 8 bits in blocks of 2048 (Dettmers et al. 2022); plans only */
+    /* States in managed memory, which leaves the device where that runs short (Dettmers et al., QLoRA,
+     * 2023), so that none count; what moving them takes is not priced; plans only. */
+    TOPT_PAGED_ADAMW,
+    TOPT_PAGED_ADAMW8,
     /* Adagrad (Duchi et al. 2011) with one state a row of the last dimension, which adds up the
      * mean of the row's squared gradients; of vectors one a number.  As DLRM's tables are trained
      * (Mudigere et al. 2022). */
@@ -73,8 +77,13 @@ enum topt_overlap {
 };
 const char *topt_overlap_name(enum topt_overlap o);
 
-/* The transfers that a system overlaps with computation. */
-enum topt_async { TOPT_ASYNC_NOTHING, TOPT_ASYNC_GRADIENT, TOPT_ASYNC_PARAM };
+/* The transfers that a system overlaps with computation; and parameters that are there already. */
+enum topt_async {
+    TOPT_ASYNC_NOTHING,
+    TOPT_ASYNC_GRADIENT,
+    TOPT_ASYNC_PARAM,
+    TOPT_ASYNC_SHARED
+};
 int topt_overlap_has(enum topt_overlap o, enum topt_async what); /* does it? */
 
 /* The parts of a step that PyTorch's own kernels run one after the other, in place of fused
@@ -102,6 +111,21 @@ enum topt_gather {
 };
 const char *topt_gather_name(enum topt_gather g);
 
+/* Types of few bits in which products of layers run, by how their numbers are scaled (low.c). */
+enum topt_low {
+    TOPT_LOW_NONE,
+    TOPT_LOW_DELAYED,
+    TOPT_LOW_TENSORWISE,
+    TOPT_LOW_ROWWISE,
+    TOPT_LOW_BLOCKWISE,
+    TOPT_LOW_MXFP8,
+    TOPT_LOW_NVFP4,
+    TOPT_LOW_COUNT
+};
+const char *topt_low_name(enum topt_low r);
+/* The type of these products, of which profiles have the rates. */
+enum topt_dtype topt_low_type(enum topt_low r);
+
 /* The settings that decide bytes besides the layouts. */
 struct topt_settings {
     enum topt_dtype dtype;         /* of activations, weights and gradients */
@@ -128,6 +152,10 @@ struct topt_settings {
     /* Thousandths that are added to memory that comes and goes in a step, for bytes that a
      * caching allocator holds and can't use.  Our runtime's arena: 0. */
     int64_t allocator_permille;
+    int64_t workspace_bytes; /* that libraries keep in that allocator */
+    /* by_unit: tables that several operators share are parameters there, not tensors between operators:
+     * their enum topt_zero, and over how many replicas states and gradients are cut by it. */
+    int64_t tables, table_shards;
     enum topt_accounting accounting;
     enum topt_overlap overlap;
     /* A strategy's time is that of its schedule by units (topt_step.h), and costs of pieces leave
@@ -145,7 +173,11 @@ struct topt_settings {
     /* Under by_schedule: the time in which the host starts one kernel, beside the device's work; 0: it is
      * never late. */
     int64_t host_ns;
+    int cuda_graphs; /* why host_ns is 0: kernels are recorded once and replayed */
     enum topt_loss_kernel loss;
+    enum topt_low low; /* of products of layers beside bf16 */
+    int low_apart;     /* low: by torchao's casts, not Transformer Engine's */
+    int low_params;    /* low: their weights are stored and gathered in these bits */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
@@ -153,6 +185,9 @@ struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 int topt_settings_scheduled(const struct topt_settings *s);
 /* Does a step begin without gradients of parameters, so that backward makes them one by one? */
 int topt_gradients_come(const struct topt_settings *s);
+
+/* Is the operator a table that others share, which a framework has as a parameter (settings.tables)? */
+int topt_is_table(const struct topt_model *m, const struct topt_settings *s, int op);
 
 /* Does the model train under these settings?  INVAL with what does not fit: an
  * operator that mixes samples takes no micro-batches. */
@@ -162,12 +197,13 @@ int topt_settings_fit(const struct topt_model *m, const struct topt_settings *s,
 /* Bytes that one number of a trained parameter stays with at least: value, gradient
  * and state. */
 int topt_parameter_bytes(const struct topt_settings *s);
-/* Bytes that all parameters of a model stay with at least, over all devices. */
+/* Bytes that all parameters of a model, or of its experts alone, stay with at least, over all devices. */
 struct topt_least_parameters {
     double value, gradient, state;
 };
 struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
-                                                   const struct topt_settings *s);
+                                                   const struct topt_settings *s,
+                                                   int experts);
 
 /* The choice of one use of a tensor for backward (the paper's tensor reuse). */
 enum topt_keep {
@@ -201,6 +237,7 @@ enum topt_zero {
 struct topt_config {
     int8_t dim[TOPT_MAX_AXES];
     uint8_t zero, recompute;
+    uint8_t whole_axes; /* the first so many, along which 'zero' shards nothing (HSDP) */
 };
 struct topt_config topt_config_none(void); /* no axis splits anything */
 
@@ -564,6 +601,9 @@ struct topt_edge_end {
     int64_t others_bytes; /* consumer: its other inputs, live beside this one */
     int64_t op_bytes;     /* consumer: transients of its own fragments */
     int64_t out_bytes;    /* consumer: gradient of its output */
+    /* The same for all configurations of an operator, thousandths of the tensor: what a consumer keeps for
+     * backward, and what moves where this end gathers it (0: all). */
+    int kept_permille, moved_permille;
 };
 
 /* The ends that follow from configurations. */
@@ -619,6 +659,10 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
                            const struct topt_move_cost *there,
                            const struct topt_move_cost *back,
                            struct topt_edge_alternative ret[2]);
+/* Moves of a value there and of its gradient back (NULL: none) as these ends gather them: operands of products
+ * in few bits go in these. */
+void topt_low_moves(const struct topt_edge_end *from, const struct topt_edge_end *to,
+                    struct topt_move_cost *there, struct topt_move_cost *back);
 /* With what its time rests on. */
 void topt_cost_edge_by(const struct topt_costing *k, const struct topt_edge_end *from,
                        const struct topt_edge_end *to, const struct topt_move_cost *there,
@@ -686,6 +730,10 @@ struct topt_stage_costs {
 /* Layers that stages can be cut between: each gives one tensor of samples to the next.  0: there are
  * none, and '*ret_op' is the first operator at which another tensor crosses; -1 without memory. */
 int topt_stage_layers(const struct topt_model *m, int *ret_op);
+/* Of a strategy that recomputes whole layers, keep what is beyond the first 'n' layers of each chunk; 'layers'
+ * of each chunk, in the model's order. */
+void topt_recompute_first(const struct topt_model *m, const int16_t *layers, int64_t n,
+                          struct topt_strategy *s);
 
 struct topt_strategy_cost {
     struct topt_fragment_cost sum;
@@ -713,6 +761,9 @@ int topt_cost_groups(const struct topt_costing *k, const struct topt_strategy *s
  * lie beyond these (0: none), its cost is these bounds, and stage.stages is 0. */
 struct topt_evaluator;
 void topt_evaluator_limit(struct topt_evaluator *a, int64_t memory, int64_t time);
+/* Write down the passes of the stages of each strategy that is costed from now on; NULL: no more. */
+struct topt_passes;
+void topt_evaluator_passes(struct topt_evaluator *a, struct topt_passes *ret);
 /* The cost of the strategy that was evaluated last where the settings that the evaluator borrows have other
  * stages, chunks or another schedule since. */
 int topt_evaluate_stages(struct topt_evaluator *a, const struct topt_strategy *s,

@@ -70,7 +70,8 @@ static const char *does(const struct topt_instr *i, enum topt_async async)
 {
     static const char *const moves[] = {[TOPT_ASYNC_NOTHING] = "move",
                                         [TOPT_ASYNC_GRADIENT] = "reduce",
-                                        [TOPT_ASYNC_PARAM] = "gather"};
+                                        [TOPT_ASYNC_PARAM] = "gather",
+                                        [TOPT_ASYNC_SHARED] = "gather"};
     static const char *const words[TOPT_I_BUCKET + 1] = {
         [TOPT_I_HALO] = "halo",
         [TOPT_I_HALO_ADD] = "halo",

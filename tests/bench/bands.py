@@ -5,7 +5,8 @@ A band is the prediction less the sum of its parts' shares below, and more by th
 those with the least mean interval score at 80 % (width, and 10 times what lies outside), by descent along each share; at
 another level where more or fewer numbers would be within than is wanted. A row weighs less where its group has many,
 and each share has a least one, which is assumed (LEAST). With BAND_C the two tables of that file are written anew;
-without, prints TAP: whether the bands as compiled hold what they should, on the groups that decide.
+without, prints TAP: whether the bands as compiled hold what they should, on the groups that decide, and how far off
+memory is on all.
 """
 
 import collections
@@ -16,12 +17,13 @@ import subprocess
 import sys
 
 LEVELS = [0.8, 0.75, 0.7, 0.85, 0.6, 0.9, 0.5]
-TABLES = {"time": ("TOPT_BASIS_", ["scaled", "published", "analytic"]), "memory": ("TOPT_BAND_", ["states", "rest"])}
-FIXED = {"measured": 0.05, "interpolated": 0.10}
+TABLES = {"time": ("TOPT_BASIS_", ["scaled", "published", "analytic"]), "memory": ("TOPT_BAND_", ["states", "rest", "allocator"])}
+FIXED = {"measured": 0.05, "interpolated": 0.10, "context": 0.68}  # the last: runtime_bytes of the A100's profile
 # Assumed.  Few of these runs are long in the network, so that they say little of curves of other groups, which are
 # estimates; and no profile of other devices is known to a few hundredths.
 LEAST = {"scaled": (0.15, 0.25), "published": (0.03, 0.03), "analytic": (0.03, 0.03),
-         "states": (0.02, 0.02), "rest": (0.02, 0.02)}
+         "states": (0.02, 0.02), "rest": (0.02, 0.02), "allocator": (0.50, 0.50)}
+MOST = {"allocator": 3}
 STEPS = [0.08, 0.04, 0.02, 0.01]
 
 
@@ -63,7 +65,7 @@ def fit_at(rows, names, level):
             for key in share:
                 for by in (step, -step):
                     was = share[key]
-                    share[key] = min(max(round(was + by, 4), LEAST[key[0]][key[1]]), 0.95)
+                    share[key] = min(max(round(was + by, 4), LEAST[key[0]][key[1]]), MOST.get(key[0], 0.95))
                     now = mean_score(rows, share, level)
                     if now < best - 1e-9:
                         best, better = now, True
@@ -134,6 +136,19 @@ def checks(rows):
         yield width <= most, f"{kind}: the median width is {width:.0%} (at most {most:.0%})"
 
 
+def errors(rows):
+    """How far off memory is on the mean, whoever decides constants, and that of Megatron-LM's tests at the median."""
+    memory = [r for r in rows if r["table"] == "memory"]
+    tests = [r for r in memory if r["source"].startswith("NVIDIA/Megatron-LM:tests/")]
+    for what, of in (("all runs", memory), ("Megatron-LM's tests", tests)):
+        off = [abs(r["predicted"] / r["measured"] - 1) for r in of]
+        mean = sum(off) / len(off)
+        yield mean <= 0.04, f"memory of {what}: {mean:.1%} off on the mean (at most 4 %)"
+    yield median(off) <= 0.02, f"... and {median(off):.1%} at the median (at most 2 %)"
+    share = inside(memory)
+    yield 0.75 <= share <= 0.90, f"memory: {share:.0%} of all {len(memory)} runs are within (75% to 90%)"
+
+
 def main(program, band_c=None):
     rows = rows_of(program)
     seen = {t: [r for r in rows if r["table"] == t and r["side"] == "seen"] for t in TABLES}
@@ -144,7 +159,7 @@ def main(program, band_c=None):
             print(t, {f"{n} {'below above'.split()[s]}": v for (n, s), v in tables[t].items()},
                   f"score {mean_score(seen[t], tables[t]):.3f}, of one constant band {constant(seen[t])[0]:.3f}")
         return 0
-    results = list(checks(rows))
+    results = list(checks(rows)) + list(errors(rows))
     for i, (good, words) in enumerate(results, 1):
         print(f"{'ok' if good else 'not ok'} {i} - {words}")
     print(f"1..{len(results)}")

@@ -1,8 +1,9 @@
 /* figures.c - how far predictions lie from what was measured: errors, bands, regret.
  *
  * A time is newer where the software is of 2024 or later and the numbers have 16 bits.  Peaks that
- * PyTorch's allocator counts (max_memory_allocated) are compared with tensors alone, what it reserves
- * and what a process holds with memory_bytes. */
+ * PyTorch's allocator counts (max_memory_allocated) are compared with tensors and workspaces alone, what it
+ * reserves with memory_bytes, what a process holds with that and the context; where a whole device is
+ * shown nothing is. */
 #include "figures.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@ const char *kind_name(enum kind k)
 {
     static const char *const names[KINDS] = {
         [KIND_OLDER] = "time, software before 2024 or in f32",
-        [KIND_NEWER] = "time, newer software in bf16",
+        [KIND_NEWER] = "time, newer software in bf16 or fewer bits",
         [KIND_MEMORY] = "memory"};
     return names[k];
 }
@@ -30,11 +31,12 @@ int comparisons_of(const struct row *r, const struct ran *x, struct comparison *
             r->year >= 2024 && strcmp(r->precision, "f32") ? KIND_NEWER : KIND_OLDER,
             seconds, (double)x->cost.time_ns / 1e9, (double)x->low_ns / 1e9,
             (double)x->high_ns / 1e9};
-    if (r->memory_gib > 0 && !strcmp(r->outcome, "ran") &&
+    double beside = (double)x->beside / GIB;
+    if (r->memory_gib > 0 && !strcmp(r->outcome, "ran") && !x->full &&
         strcmp(r->memory_kind, "at-failure"))
         ret[n++] =
             (struct comparison){KIND_MEMORY, r->memory_gib - r->beside_gib,
-                                (double)x->held.memory_bytes / GIB,
+                                (double)x->held.memory_bytes / GIB + beside,
                                 (double)x->low_bytes / GIB, (double)x->high_bytes / GIB};
     return n;
 }

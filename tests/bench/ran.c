@@ -124,13 +124,18 @@ static void say(char *to, size_t size, const char *cell)
 static struct topt_request request_of(const struct row *r, const struct topt_model *m,
                                       const struct topt_hw *hw)
 {
-    int pure = !strcmp(r->precision, "f32") || !strcmp(r->precision, "bf16");
-    struct topt_query words = {.mode = "profiling"};
+    static const char with[] = "+params"; /* weights in few bits, too */
+    struct topt_query words = {.mode = "profiling",
+                               .fp8_params = strstr(r->precision, with) != NULL};
     SAY(words, framework, r->framework);
-    SAY(words, precision,
-        pure                               ? r->precision
-        : topt_hw_has_dtype(hw, TOPT_BF16) ? "bf16-mixed"
-                                           : "fp16-mixed");
+    if (row_is_narrow(r))
+        snprintf(words.precision, sizeof words.precision, "%.*s",
+                 (int)strcspn(r->precision, "+"), r->precision);
+    else if (!strcmp(r->precision, "f32") || !strcmp(r->precision, "bf16"))
+        SAY(words, precision, r->precision);
+    else
+        SAY(words, precision,
+            topt_hw_has_dtype(hw, TOPT_BF16) ? "bf16-mixed" : "fp16-mixed");
     SAY(words, optimizer, r->optimizer);
     SAY(words, sequence_parallel, r->sequence_parallel);
     SAY(words, overlap, r->overlap);
@@ -145,8 +150,10 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     q.hw = hw;
     q.threads = 1;
     q.micro_batches = (int)row_accumulation(r);
+    q.expert = r->expert > 1 ? r->expert : 1;
     if (topt_request_complete(&q, &err))
         give_up(r, err.text);
+    q.settings.gradient_f32 = q.settings.gradient_f32 && strcmp(r->gradients, "bf16");
     return q;
 }
 
@@ -231,16 +238,23 @@ static void flag(const struct row *r, const struct topt_costing *k,
     free(asked);
 }
 
-/* The documented numbers, as one of the degrees that the framework has. */
+/* The documented numbers, as one of the degrees that the framework has: tensor parallelism splits experts that are shared
+ * out too, as Megatron-LM has it by default, where there are ranks for that. */
 static const struct topt_degrees *degrees_of(const struct row *r,
                                              const struct topt_grid_search *s)
 {
     int level = r->tensor < s->mesh.devices ? (int)r->zero : TOPT_ZERO_NONE;
-    for (int i = 0; i < s->ndegrees; i++)
-        if (s->degrees[i].tensor == r->tensor && s->degrees[i].level == level &&
-            s->degrees[i].recompute == recompute_of(r)->blocks)
-            return &s->degrees[i];
-    give_up(r, "the framework does not have this plan");
+    const struct topt_degrees *found = NULL;
+    for (int i = 0; i < s->ndegrees; i++) {
+        const struct topt_degrees *d = &s->degrees[i];
+        if (d->tensor == r->tensor && d->level == level &&
+            d->recompute == recompute_of(r)->blocks &&
+            (!found || d->expert_tensor > found->expert_tensor))
+            found = d;
+    }
+    if (!found)
+        give_up(r, "the framework does not have this plan");
+    return found;
 }
 
 /* Of these the strategy with the least memory. */
@@ -336,6 +350,7 @@ static void cost_on(const struct row *r, struct topt_grid_search *s, struct ran 
     struct topt_strategy *plan = strategy_of(r, stage, &d);
     d.stages = r->pipeline > 1 ? (int)r->pipeline : 1;
     d.virtual_stages = r->virtual > 1 ? (int)r->virtual : 1;
+    d.order = r->virtual > 1 ? TOPT_ORDER_INTERLEAVED : TOPT_ORDER_1F1B;
     if (topt_grid_costing(s, &d, &k, &err))
         give_up(r, err.text);
     if (recompute_of(r)->again)
@@ -343,7 +358,7 @@ static void cost_on(const struct row *r, struct topt_grid_search *s, struct ran 
     evaluate(r, &k, plan, ret);
     if (recompute_of(r)->keeps_linear)
         add_bytes(ret, TOPT_CLASS_KEPT, unread(&k, plan));
-    if (*r->gradients)
+    if (!strcmp(r->gradients, "throughout"))
         add_bytes(ret, TOPT_CLASS_GRAD, not_yet(r, k, plan, ret));
     topt_strategy_destroy(plan);
 }
@@ -372,15 +387,40 @@ static void cost_by(const struct row *r, const struct topt_model *m,
     struct topt_request q = request_of(r, m, hw);
     if (tensors)
         q.settings.allocator_permille = 0;
+    if (!strcmp(r->memory_kind, "tensors"))
+        q.settings.workspace_bytes = 0;
     if (topt_planning_init(&micros, &q, &err))
         give_up(r, err.text);
     micros.tensor = TOPT_TENSOR_ANYWHERE;
     if (topt_grid_open(&s, &micros, gpus / node, node, TOPT_GOAL_LEAST, &err))
         give_up(r, err.text);
     cost_on(r, &s, ret);
+    ret->share = topt_memory_share(&q.settings, &ret->cost);
     ret->limit = limit_of(r, &q);
     topt_grid_close(&s);
     topt_planning_fini(&micros);
+}
+
+/* What a process holds beside its allocator, where the source does not say: half way between the
+ * profile's ends, which the band takes. */
+static void add_context(const struct row *r, const struct topt_hw *hw, struct ran *ret)
+{
+    int64_t low, high;
+    topt_hw_runtime_bytes(hw, &low, &high);
+    if (strcmp(r->memory_kind, "process") || r->beside_gib > 0)
+        return;
+    ret->beside = (low + high) / 2;
+    ret->low_bytes += low;
+    ret->high_bytes += high;
+}
+
+/* An allocator takes what there is: where a whole device is shown that is no need. */
+static int shows_device(const struct row *r, const struct topt_hw *hw)
+{
+    double gib =
+        r->device_gib > 0 ? r->device_gib : (double)topt_hw_capacity_bytes(hw) / GIB;
+    return (!strcmp(r->memory_kind, "process") || !strcmp(r->memory_kind, "reserved")) &&
+           r->memory_gib >= gib;
 }
 
 struct ran ran_of(const struct row *r)
@@ -392,15 +432,18 @@ struct ran ran_of(const struct row *r)
         give_up(r, err.text);
     struct topt_model *m = ran_model(r, r->batch / (r->gpus / gpus_of(r)));
     cost_by(r, m, hw, 0, &ret);
-    if (!strcmp(r->memory_kind, "allocated"))
+    if (!strcmp(r->memory_kind, "allocated") || !strcmp(r->memory_kind, "tensors"))
         cost_by(r, m, hw, 1, &tensors);
     else
         tensors = ret;
     ret.held = tensors.cost;
+    ret.full = shows_device(r, hw);
     topt_band_time_ends(topt_hw_bands(hw), ret.cost.sum.basis_ns, &ret.low_ns,
                         &ret.high_ns);
-    topt_band_memory_ends(topt_memory_states(&ret.held), ret.held.memory_bytes,
+    ret.share = tensors.share;
+    topt_band_memory_ends(topt_memory_states(&ret.held), ret.share, ret.held.memory_bytes,
                           &ret.low_bytes, &ret.high_bytes);
+    add_context(r, hw, &ret);
     topt_model_destroy(m);
     topt_hw_destroy(hw);
     return ret;

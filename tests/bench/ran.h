@@ -15,7 +15,10 @@ struct ran {
     /* What the row's memory is compared with: that of tensors alone, where it is what PyTorch calls
      * allocated. */
     struct topt_strategy_cost held;
-    int64_t low_bytes, high_bytes; /* the band around it */
+    int64_t share;                 /* of it the allocator's */
+    int64_t beside;                /* ... and what the process has beside that */
+    int64_t low_bytes, high_bytes; /* the band around both */
+    int full;                      /* the row shows all that the device has */
 };
 
 /* A row's model for a step of 'batch' samples as it is costed: with single products where these

@@ -70,11 +70,15 @@ static const char head[] =
     "off.\n"
     "Errors are (predicted - measured) / measured; the band of a time and of a memory is "
     "what `topt plan` says beside\n"
-    "them, its width (upper - lower) / predicted. Bytes that an allocator reserved or a "
-    "process held are compared with\n"
-    "`memory_bytes` for the framework that ran it (`--framework`): tensors and what its "
-    "allocator can't use, without the\n"
-    "driver's context; what PyTorch counts as allocated with the tensors alone.\n"
+    "them, its width (upper - lower) / predicted. Bytes that an allocator reserved are "
+    "compared with\n"
+    "`memory_bytes` for the framework that ran it (`--framework`): tensors, libraries' "
+    "workspaces and what its\n"
+    "allocator can't use; what a process held with that and the driver's context, where "
+    "the source does not take it off;\n"
+    "what PyTorch counts as allocated with tensors and workspaces alone. Where the whole "
+    "device is shown, which an\n"
+    "allocator fills whatever it needs, that it fits is compared, and not how much.\n"
     "\n"
     "[validation.html](validation.html) has every number in one table to filter and "
     "sort. "
@@ -655,14 +659,18 @@ static void write_all(const char *picture, const char *page)
 static json_t *parts_of(const struct ran *x, int memory)
 {
     json_t *parts = json_object();
-    double states = (double)topt_memory_states(&x->held) / (double)x->held.memory_bytes;
+    double all = (double)(x->held.memory_bytes + x->beside);
+    double share = (double)x->share / all, context = (double)x->beside / all;
+    double states = (double)topt_memory_states(&x->held) / all;
     for (int b = 0; b < TOPT_BASIS_COUNT && !memory; b++)
         json_object_set_new(
             parts, topt_basis_name((enum topt_basis)b),
             json_real((double)x->cost.sum.basis_ns[b] / (double)x->cost.time_ns));
     if (memory) {
         json_object_set_new(parts, "states", json_real(states));
-        json_object_set_new(parts, "rest", json_real(1 - states));
+        json_object_set_new(parts, "rest", json_real(1 - states - share - context));
+        json_object_set_new(parts, "context", json_real(context));
+        json_object_set_new(parts, "allocator", json_real(share));
     }
     return parts;
 }

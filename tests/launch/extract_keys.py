@@ -78,6 +78,7 @@ TORCH = {
         ("sparse.py", "Embedding"), ("container.py", "ModuleDict"), ("activation.py", "MultiheadAttention")]),
     "torch.nn.init": ("torch/nn/", [("init.py", "zeros_")]),
     "torch": ("torch/amp/", [("autocast_mode.py", "autocast")]),
+    "torch.amp": ("torch/amp/", [("grad_scaler.py", "GradScaler")]),
     "torch.cuda": ("torch/cuda/", [("__init__.py", "is_available"), ("__init__.py", "set_device")]),
 }
 
@@ -153,6 +154,13 @@ def deepspeed(root):
         value = constants.get(node.id) if isinstance(node, ast.Name) else None
         if isinstance(value, str) and value.isidentifier() and not node.id.endswith("_DEFAULT"):
             found.add(value)
+    # Keys of a section without a class of its own, and the module that stages are written with.
+    for node in ast.walk(parse(root, "deepspeed/runtime/config.py")):
+        if isinstance(node, ast.FunctionDef) and node.name == "get_pipeline_config":
+            found.add("pipeline")
+            found.update(f"pipeline.{w}" for d in ast.walk(node) if isinstance(d, ast.Dict) for key in d.keys for w in words(key))
+    module = names_of("deepspeed.pipe", classes(parse(root, "deepspeed/runtime/pipe/module.py"))["PipelineModule"])
+    found |= {n for n in module if not n.startswith("deepspeed.pipe.PipelineModule.")}
     return found
 
 
@@ -214,7 +222,7 @@ def megatron(root):
 
 # ---- torchtitan: dataclasses of sections, and what its configurations are made of ---------------
 
-TORCHTITAN = {"training": "TrainingConfig", "parallelism": "ParallelismConfig"}
+TORCHTITAN = {"training": "TrainingConfig", "parallelism": "ParallelismConfig", "comm": "CommConfig"}
 
 
 def torchtitan(root):
@@ -226,6 +234,12 @@ def torchtitan(root):
     found.update(name for name, _, _ in fields(trainer))
     policies = classes(parse(root, "torchtitan/distributed/activation_checkpoint.py"))
     found.update(f"torchtitan.distributed.activation_checkpoint.{name}" for name in policies if name.endswith("AC"))
+    for file in ("float8", "mx"):
+        for name, node in classes(parse(root, f"torchtitan/components/quantization/{file}.py")).items():
+            config = [n for n in node.body if isinstance(n, ast.ClassDef) and n.name == "Config"]
+            if name.endswith("LinearConverter"):
+                found.add(f"torchtitan.components.quantization.{name}")
+                found.update(f"torchtitan.components.quantization.{name}.Config({field})" for c in config for field, _, _ in fields(c))
     models = os.path.join(root, "torchtitan/models")
     for model in sorted(os.listdir(models)):
         path = f"torchtitan/models/{model}/config_registry.py"

@@ -47,7 +47,9 @@ static void test_gpt3(void)
            "174.6 billion parameters, the vocabulary padded for 8 parts");
     ok(m->batch == 1536 && m->seq == 2048 && !strcmp(m->name, "train"),
        "a step's samples and positions, the file's name");
-    ok(m->note && strstr(m->note, "dropout"), "dropout is ignored: %s", m->note);
+    ok(m->note && strstr(m->note, "dropout") &&
+           m->op[topt_model_find(m, "h0.add1")].attrs.masked,
+       "what dropout leaves of a sum has a mask: %s", m->note);
     topt_model_destroy(m);
 }
 
@@ -73,6 +75,8 @@ static void test_same(const char *what, const char *megatron, const char *config
     json_decref(a);
     json_decref(b);
 }
+
+#define UNDROPPED "--hidden-dropout 0 --attention-dropout 0\n"
 
 static void test_alike(void)
 {
@@ -104,7 +108,7 @@ static void test_alike(void)
               "--untie-embeddings-and-output-weights --vocab-size 151936\n"
               "--rotary-base 1000000\n# moe\n--moe-ffn-hidden-size 768\n"
               "--moe-router-score-function softmax --moe-router-topk 8\n"
-              "--moe-layer-freq \"'([1]*48)'\" --num-experts 128\n",
+              "--moe-layer-freq \"'([1]*48)'\" --num-experts 128 " UNDROPPED,
               "{\"model_type\":\"qwen3_moe\",\"hidden_size\":2048,"
               "\"intermediate_size\":6144,\"num_hidden_layers\":48,"
               "\"num_attention_heads\":32,\"num_key_value_heads\":4,\"head_dim\":128,"
@@ -117,7 +121,7 @@ static void test_alike(void)
               "--num-attention-heads 12 --use-rotary-position-embeddings\n"
               "--disable-bias-linear --add-qkv-bias --normalization \"RMSNorm\"\n"
               "--norm-epsilon 1e-6 --rotary-base 1000000 --group-query-attention\n"
-              "--num-query-groups 2 --vocab-size 151936\n",
+              "--num-query-groups 2 --vocab-size 151936 " UNDROPPED,
               "{\"model_type\":\"qwen2\",\"hidden_size\":1536,\"intermediate_size\":8960,"
               "\"num_hidden_layers\":28,\"num_attention_heads\":12,"
               "\"num_key_value_heads\":2,\"vocab_size\":151936,"
@@ -125,7 +129,7 @@ static void test_alike(void)
               "\"rope_theta\":1000000.0,\"tie_word_embeddings\":true}");
     test_same("GPT-2",
               "--num-layers 12 --hidden-size 768 --num-attention-heads 12\n"
-              "--max-position-embeddings 1024 --padded-vocab-size 50257\n",
+              "--max-position-embeddings 1024 --padded-vocab-size 50257 " UNDROPPED,
               "{\"model_type\":\"gpt2\",\"n_embd\":768,\"n_layer\":12,\"n_head\":12,"
               "\"n_positions\":1024,\"vocab_size\":50257}");
 }

@@ -241,8 +241,9 @@ static void check_weight_decay(void)
 
 static void check_plan_only(void)
 {
-    static const enum topt_optimizer only[] = {TOPT_ADAFACTOR, TOPT_ADAM8};
-    for (int i = 0; i < 2; i++) {
+    static const enum topt_optimizer only[] = {TOPT_ADAFACTOR, TOPT_ADAM8,
+                                               TOPT_PAGED_ADAMW};
+    for (int i = 0; i < 3; i++) {
         struct rig r;
         struct topt_error err = {0};
         struct topt_session *s;

@@ -18,10 +18,12 @@ of() { # of FILE EXPRESSION
 fits='[.points[] | select(.memory_bytes <= $limit)]'
 
 agree() { # agree GPUS NAME: of $job
-    ask plan.json plan --gpus "$1" && ask curve.json plan --mode profiling --gpus "$1" &&
-        ask frontier.json frontier --gpus "$1"
+    ask plan.json plan --gpus "$1" && limit=$(of plan.json .memory_limit) && time=$(of plan.json .time_ns) &&
+        ask plan.json plan --gpus "$1" --memory "$limit"B &&
+        ask curve.json plan --mode profiling --gpus "$1" --memory "$limit"B && ask frontier.json frontier --gpus "$1"
     check "$2: each command answers for $1 GPUs"
-    limit=$(of plan.json .memory_limit)
+    [ $((100 * (time - $(of plan.json .time_ns)))) -lt $((3 * time)) ]
+    check "the limit of a device, where nobody says it, leaves room for less than 3 % of the time"
     [ "$(of plan.json .strategy)" = "$(jq -r --argjson limit "$limit" "$fits | last.strategy" frontier.json)" ]
     check "the frontier's fastest point that fits is the plan's strategy"
     [ "$(of plan.json '"\(.time_ns) \(.memory_bytes)"')" = "$(of curve.json '.points[0] | "\(.time_ns) \(.memory_bytes)"')" ]

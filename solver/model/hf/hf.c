@@ -278,10 +278,19 @@ static void note_what_is_left_out(const json_t *doc, struct hf_arch *a)
     char text[120];
     const char *key;
     int drops = 0, bits = stored_bits(doc);
-    json_object_foreach((json_t *)doc, key, value) drops |=
-        (strstr(key, "dropout") || strstr(key, "pdrop")) && json_number_value(value) > 0;
+    json_object_foreach((json_t *)doc, key, value)
+    {
+        static const char *const residual[] = {"resid_pdrop", "hidden_dropout_prob",
+                                               "hidden_dropout", "dropout_rate",
+                                               "dropout"};
+        int here = (strstr(key, "dropout") || strstr(key, "pdrop")) &&
+                   json_number_value(value) > 0;
+        drops |= here;
+        for (size_t i = 0; here && i < sizeof residual / sizeof *residual; i++)
+            a->dropout |= !strcmp(key, residual[i]);
+    }
     if (drops)
-        topt_hf_note(a, "dropout is ignored");
+        topt_hf_note(a, TOPT_HF_DROPS);
     snprintf(text, sizeof text,
              "weights are stored in %d bits, which --train lora keeps and training all "
              "does not",

@@ -612,8 +612,9 @@ static int find_arch(const struct arguments *x, struct hf_arch *a, struct topt_e
     snprintf(open, sizeof open, "left to whoever starts the script: %s", x->open);
     if (x->open[0])
         topt_hf_note(a, open);
-    if (x->hidden_dropout > 0 || x->attention_dropout > 0)
-        topt_hf_note(a, "dropout is ignored");
+    a->dropout = x->hidden_dropout > 0;
+    if (a->dropout || x->attention_dropout > 0)
+        topt_hf_note(a, TOPT_HF_DROPS);
     return find_sizes(x, a, err) || find_norm(x, a, err) || find_positions(x, a, err) ||
                    find_vocab(x, a, err) || find_latent(x, a, err) ||
                    find_experts(x, a, err)

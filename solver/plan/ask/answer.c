@@ -231,12 +231,25 @@ static void add_across_nodes(const struct topt_planning *m, const struct topt_be
     free(lacks);
 }
 
+static void add_room(const struct topt_planning *m, const struct topt_best *b,
+                     struct topt_text *why)
+{
+    double faster = 100 * (1 - (double)b->tight_ns / (double)b->solution.time_ns);
+    if (b->tight_ns)
+        topt_text_add(
+            why,
+            "; 5 %% of them stay free, which costs %.1f %% of the time (--memory "
+            "%.2fGiB uses them up)",
+            faster, (double)topt_request_limit(m->request) / (double)(1 << 30));
+}
+
 int topt_answer_write(struct topt_planning *m, const struct topt_best *b, const char *why,
                       json_t **ret, struct topt_error *err)
 {
     struct topt_text whole = {0};
     topt_text_add(&whole, "%s", why);
     add_across_nodes(m, b, &whole);
+    add_room(m, b, &whole);
     int rc =
         whole.oom ? topt_nomem(err, "the answer") : write_answer(m, b, whole.s, ret, err);
     topt_text_fini(&whole);
@@ -299,8 +312,11 @@ static int none_at_all(const struct topt_planning *m, const struct topt_best *b,
         return topt_fail(
             err, TOPT_ERR_INFEASIBLE,
             r->pin ? "no plan for %lld GPUs in this space satisfies --pin%s%s"
-                   : "no plan for %lld GPUs in this space: the model can't be split over "
-                     "that many%s%s",
+            : r->fixed.any
+                ? "no plan for %lld GPUs has these --degrees: the model, the "
+                  "batch or the nodes can't be split so%s%s"
+                : "no plan for %lld GPUs in this space: the model can't be split over "
+                  "that many%s%s",
             (long long)gpus, m->split.refused[0] ? "; " : "", m->split.refused);
     snprintf(why, sizeof why,
              "no plan was found for %lld GPUs, because operators were fixed by "

@@ -83,7 +83,7 @@ int topt_best_point(struct topt_planning *m, const struct topt_best *b, int64_t 
             p, "space",
             json_string(topt_space_words(b->space, b->alike, space, sizeof space)));
         rc = put_checked(m, b, p, err);
-        topt_put_verdict(p, topt_request_limit(m->request));
+        topt_put_verdict(p, m->request->hw, topt_request_limit(m->request));
     }
     if (rc)
         json_decref(p);

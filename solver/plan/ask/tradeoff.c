@@ -295,7 +295,7 @@ static int put_all(struct topt_planning *micros, const struct merged *m, json_t 
     for (int i = 0; i < m->n && !rc; i++) {
         json_t *point = point_json(micros->request, &m->at[i], &checked[i]);
         name_point(micros->request, m->space, &m->at[i], point);
-        topt_put_verdict(point, topt_request_limit(micros->request));
+        topt_put_verdict(point, micros->request->hw, topt_request_limit(micros->request));
         json_array_append_new(points, point);
     }
     free(checked);

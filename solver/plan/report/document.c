@@ -66,6 +66,9 @@ static json_t *ops_json(const struct topt_plan_facts *f)
                               axes_json(f->k->mesh, &f->strategy->config[i], name));
         if (f->strategy->config[i].zero)
             json_object_set_new(o, "zero", json_integer(f->strategy->config[i].zero));
+        if (f->strategy->config[i].whole_axes)
+            json_object_set_new(o, "whole_axes",
+                                json_integer(f->strategy->config[i].whole_axes));
         if (f->strategy->config[i].recompute)
             json_object_set_new(o, "recompute", json_true());
         json_t *again = json_array();
@@ -138,7 +141,7 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
     json_object_set_new(p, "memory", topt_memory_numbers(f->k, c));
     json_object_set_new(p, "band",
                         topt_prediction_band(f->k->hw, f->k->settings, c, f->peak_bytes));
-    topt_put_verdict(p, f->memory_limit);
+    topt_put_verdict(p, f->k->hw, f->memory_limit);
     put_simulated(f, p);
     return p;
 }
@@ -168,6 +171,11 @@ static json_t *uniform_json(const struct topt_plan_facts *f)
                                             topt_order_name(f->k->settings->order),
                                             "layers", layers));
     }
+    if (v->shard)
+        json_object_set_new(u, "shard", json_integer(v->shard));
+    if (v->expert > 1)
+        json_object_update_new(
+            u, json_pack("{s:i, s:i}", "ep", v->expert, "etp", v->expert_tensor));
     if (f->positions && v->tensor > 1)
         json_object_set_new(u, "sequence_parallel", json_true());
     return u;
@@ -266,7 +274,7 @@ enum { ALWAYS = -1 }; /* no value: the document has the member always */
 /* Settings that equal our own runtime's are left out. */
 static const struct setting setting[] = {
     {"dtype", WORD, AT(dtype), ALWAYS, .what = "dtype", .word = topt_dtype_name,
-     .words = TOPT_DTYPE_COUNT},
+     .words = TOPT_DTYPE_STORED},
     {"optimizer", WORD, AT(optimizer), ALWAYS, .what = "optimizer",
      .word = topt_optimizer_name, .words = TOPT_OPTIMIZER_COUNT},
     {"granule_bytes", NUMBER, AT(granule_bytes), ALWAYS, 1, .most = 1 << 30},
@@ -285,6 +293,9 @@ static const struct setting setting[] = {
     {"pool_numbers", NUMBER, AT(pool_numbers), .most = MAX_NUMBERS},
     {"bucket_numbers", NUMBER, AT(bucket_numbers), .most = MAX_NUMBERS},
     {"allocator_permille", NUMBER, AT(allocator_permille), .most = 1000},
+    {"workspace_bytes", NUMBER, AT(workspace_bytes), .most = (int64_t)1 << 40},
+    {"tables", NUMBER, AT(tables), .most = TOPT_ZERO_PARAM},
+    {"table_shards", NUMBER, AT(table_shards), .most = 1 << 24},
     {"vocab_multiple", NUMBER, AT(vocab_multiple), .most = 1 << 20},
     {"by_schedule", FLAG, AT(by_schedule)},
     {"attention", WORD, AT(attention), TOPT_ATTENTION_FLASH2, .what = "attention kernel",
@@ -295,8 +306,13 @@ static const struct setting setting[] = {
      .word = topt_order_name, .words = TOPT_ORDERS},
     {"even_stages", FLAG, AT(even_stages)},
     {"host_ns", NUMBER, AT(host_ns), .most = 1000000000},
+    {"cuda_graphs", FLAG, AT(cuda_graphs)},
     {"loss_kernel", WORD, AT(loss), TOPT_LOSS_FUSED, .what = "loss kernel",
      .word = topt_loss_kernel_name, .words = TOPT_LOSS_COUNT},
+    {"low", WORD, AT(low), TOPT_LOW_NONE, .what = "scaling", .word = topt_low_name,
+     .words = TOPT_LOW_COUNT},
+    {"low_apart", FLAG, AT(low_apart)},
+    {"low_params", FLAG, AT(low_params)},
     {"eager", EAGER, AT(eager)}};
 
 enum { SETTINGS = sizeof setting / sizeof *setting };
@@ -401,12 +417,12 @@ static int read_axes(const json_t *axes, const struct topt_mesh *mesh,
 static int read_op(const json_t *o, int i, struct topt_plan_doc *p,
                    struct topt_error *err)
 {
-    static const char *const allowed[] = {"name",      "axes",        "zero",
-                                          "recompute", "fetch_again", NULL};
+    static const char *const allowed[] = {
+        "name", "axes", "zero", "recompute", "whole_axes", "fetch_again", NULL};
     const struct topt_op *op = &p->model->op[i];
     char path[32];
     const char *have, *name[TOPT_MAX_OPDIMS];
-    int64_t zero = 0;
+    int64_t zero = 0, whole = 0;
     int recompute = 0;
     snprintf(path, sizeof path, "ops[%d]", i);
     if (topt_json_only(o, path, allowed, err) ||
@@ -420,9 +436,11 @@ static int read_op(const json_t *o, int i, struct topt_plan_doc *p,
     if (read_axes(json_object_get(o, "axes"), &p->mesh, name, op->spec->ndims, 0,
                   &p->strategy->config[i], path, err) ||
         topt_json_int_or(o, path, "zero", 0, TOPT_ZERO_COUNT - 1, &zero, err) ||
+        topt_json_int_or(o, path, "whole_axes", 0, p->mesh.naxes, &whole, err) ||
         topt_json_bool_or(o, path, "recompute", &recompute, err))
         return -1;
     p->strategy->config[i].zero = (uint8_t)zero;
+    p->strategy->config[i].whole_axes = (uint8_t)whole;
     p->strategy->config[i].recompute = (uint8_t)recompute;
     size_t at;
     json_t *v;
@@ -596,9 +614,14 @@ static int read_model(const json_t *doc, struct topt_plan_doc *p, struct topt_er
 /* The other words about the search are only checked to be possible. */
 static int read_choices(const json_t *doc, struct topt_error *err)
 {
-    static const char *const fields[] = {
-        "dp", "tp", "zero",     "recompute", "micro_batch", "sequence_parallel",
-        "pp", "vp", "schedule", "layers",    NULL};
+    static const char *const fields[] = {"dp",          "tp",
+                                         "zero",        "recompute",
+                                         "micro_batch", "sequence_parallel",
+                                         "pp",          "vp",
+                                         "schedule",    "layers",
+                                         "shard",       "ep",
+                                         "etp",         "recompute_layers",
+                                         NULL};
     enum topt_block_choice choice;
     const char *blocks = topt_blocks_name(TOPT_BLOCKS_FREE);
     const json_t *uniform = json_object_get(doc, "uniform");

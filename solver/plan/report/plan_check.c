@@ -111,7 +111,7 @@ static int check_one(struct checker *c, const struct topt_solution *s,
                            (long long)peak, (long long)ret->peak_bytes);
 }
 
-/* The checkers of points, made once: by shape, and for each shape by micro-batches. */
+/* The checkers of points, made once: by shape, and for each shape by settings. */
 struct shapes {
     struct topt_planning *micros;
     struct open_shape {
@@ -143,20 +143,19 @@ static struct open_shape *shape_of(struct shapes *shapes, const struct topt_plac
 static struct checker *checker_of(struct open_shape *o, const struct topt_degrees *v,
                                   struct topt_error *err)
 {
+    struct topt_costing k;
+    if (topt_grid_costing(&o->s, v, &k, err))
+        return NULL;
     for (struct checker *c = o->checkers; c; c = c->next)
-        if (c->k.settings->micro_batches == v->micro_batches &&
-            c->k.settings->stages == v->stages &&
-            c->k.settings->stage_chunks == v->virtual_stages &&
-            c->k.settings->by_schedule == v->by_schedule)
+        if (c->k.settings == k.settings)
             return c;
     struct checker *c = calloc(1, sizeof *c);
     if (!c) {
         topt_nomem(err, checking);
         return NULL;
     }
-    if (!topt_grid_costing(&o->s, v, &c->k, err))
-        c->evaluator = topt_evaluator_create(&c->k, 1, err);
-    if (!c->evaluator) {
+    c->k = k;
+    if (!(c->evaluator = topt_evaluator_create(&c->k, 1, err))) {
         free(c);
         return NULL;
     }

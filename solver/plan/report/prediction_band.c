@@ -30,16 +30,23 @@ json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_c
     return parts;
 }
 
+int64_t topt_memory_share(const struct topt_settings *s,
+                          const struct topt_strategy_cost *c)
+{
+    int64_t come = c->memory_bytes;
+    for (int i = 0; i < TOPT_CLASS_BUFFERS;
+         i++) /* what follows has the allocator's share */
+        come -= c->sum.class_bytes[i];
+    return come - come / (1000 + s->allocator_permille) * 1000;
+}
+
 json_t *topt_memory_numbers(const struct topt_costing *k,
                             const struct topt_strategy_cost *c)
 {
-    int64_t low, high, stays = 0, all = c->memory_bytes;
-    for (int i = 0; i < TOPT_CLASS_BUFFERS;
-         i++) /* what follows has the allocator's share */
-        stays += c->sum.class_bytes[i];
-    int64_t come = (all - stays) / (1000 + k->settings->allocator_permille) * 1000;
+    int64_t low, high, all = c->memory_bytes;
+    int64_t allocated = all - topt_memory_share(k->settings, c);
     topt_hw_runtime_bytes(k->hw, &low, &high);
-    return json_pack("{s:I, s:I, s:I}", "allocated_bytes", (json_int_t)(stays + come),
+    return json_pack("{s:I, s:I, s:I}", "allocated_bytes", (json_int_t)allocated,
                      "reserved_bytes", (json_int_t)all, "process_bytes",
                      (json_int_t)(all + (low + high) / 2));
 }
@@ -70,18 +77,21 @@ json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_setting
                        most = c->memory_bytes;
     topt_hw_runtime_bytes(hw, &low, &high);
     if (s->allocator_permille)
-        topt_band_memory_ends(topt_memory_states(c), most, &least, &most);
+        topt_band_memory_ends(topt_memory_states(c), topt_memory_share(s, c), most,
+                              &least, &most);
     return json_pack("{s:{s:I, s:I}, s:o}", "memory", "low_bytes",
                      (json_int_t)(least + low), "high_bytes", (json_int_t)(most + high),
                      "time", time_band(hw, c));
 }
 
-void topt_put_verdict(json_t *answer, int64_t limit)
+void topt_put_verdict(json_t *answer, const struct topt_hw *hw, int64_t limit)
 {
+    int64_t low, context;
+    topt_hw_runtime_bytes(hw, &low, &context);
     const json_t *memory = json_object_get(json_object_get(answer, "band"), "memory");
-    const char *words = topt_json_whole_at(answer, "memory_bytes") > limit
-                            ? "does not fit"
-                        : topt_json_whole_at(memory, "high_bytes") > limit ? "tight"
-                                                                           : "fits";
+    const char *words =
+        topt_json_whole_at(answer, "memory_bytes") > limit           ? "does not fit"
+        : topt_json_whole_at(memory, "high_bytes") - context > limit ? "tight"
+                                                                     : "fits";
     json_object_set_new(answer, "verdict", json_string(words));
 }

@@ -56,9 +56,12 @@ json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_setting
                              const struct topt_strategy_cost *c, int64_t peak_bytes);
 /* Parameters, gradients and states of the optimizer, of memory_bytes. */
 int64_t topt_memory_states(const struct topt_strategy_cost *c);
+/* ... and what a framework's allocator holds and cannot use. */
+int64_t topt_memory_share(const struct topt_settings *s,
+                          const struct topt_strategy_cost *c);
 /* Put "verdict" into an answer or a point with "memory_bytes" and "band": how its memory stands to 'limit'.
- * "fits"; "tight", where the band's upper end is above the limit; "does not fit". */
-void topt_put_verdict(json_t *answer, int64_t limit);
+ * "fits"; "tight", where the band's upper end without the context, which no limit has, is above it; "does not fit". */
+void topt_put_verdict(json_t *answer, const struct topt_hw *hw, int64_t limit);
 
 /* The plan's strategy in a line ("data 2 x tensor 2"); freed by the caller. */
 char *topt_plan_strategy_words(const struct topt_plan_doc *p);

@@ -3,6 +3,7 @@
  * so that one question has one answer. */
 #include "algorithm.h"
 #include "pins.h"
+#include "fixed.h"
 #include "request.h"
 #include "topt_text.h"
 
@@ -26,6 +27,20 @@ static int read_positions(const char *word, struct topt_request *r,
     return 0;
 }
 
+static const char *order_at(unsigned i)
+{
+    return topt_order_name((enum topt_order_row)i);
+}
+
+static int read_schedule(const char *word, struct topt_request *r, struct topt_error *err)
+{
+    unsigned row;
+    if (topt_name_find("schedule", word, order_at, TOPT_ORDERS, &row, err))
+        return -1;
+    r->schedule = (int)row + 1;
+    return 0;
+}
+
 /* Its words about operators are read once the model is there. */
 static int read_pins(const char *text, struct topt_error *err)
 {
@@ -34,6 +49,12 @@ static int read_pins(const char *text, struct topt_error *err)
         return -1;
     topt_pins_fini(&pins);
     return 0;
+}
+
+static int read_degrees(const char *text, struct topt_request *r, struct topt_error *err)
+{
+    r->fixed.any = 1;
+    return topt_fixed_parse(text, &r->fixed, err);
 }
 
 /* The words, each where it was said; '*field' is the one that is read. */
@@ -48,7 +69,9 @@ static int read_words(const struct topt_query *w, struct topt_request *r,
            (SAID(factors) && topt_factors_parse(w->factors, &r->factors, err)) ||
            (SAID(counts) && topt_counts_parse(w->counts, &r->counts, err)) ||
            (SAID(pin) && read_pins(w->pin, err)) ||
+           (SAID(degrees) && read_degrees(w->degrees, r, err)) ||
            (SAID(algorithm) && topt_algorithm_check(w->algorithm, err)) ||
+           (SAID(schedule) && read_schedule(w->schedule, r, err)) ||
            (SAID(sequence_parallel) && read_positions(w->sequence_parallel, r, err)) ||
            (SAID(framework) && topt_framework_find(w->framework, &r->framework, err)) ||
            (SAID(precision) && topt_precision_find(w->precision, &r->precision, err)) ||
@@ -71,6 +94,9 @@ static void read_numbers(const struct topt_query *w, struct topt_request *r)
     SAID(micro_batches, micro_batches);
     SAID(pipeline, pipeline);
     SAID(virtual_stages, virtual_stages);
+    SAID(shard_ranks, shard_ranks);
+    SAID(expert, expert);
+    SAID(expert_tensor, expert_tensor);
     SAID(software, software);
     SAID(sequence_splits, sequence_splits);
     SAID(memory_bytes, memory_limit);
@@ -94,10 +120,17 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
         return -1;
     }
     read_numbers(w, r);
+    r->tensor_parallel = w->tensor_parallel;
+    if (r->fixed.any && topt_fixed_take(r, err)) {
+        if (ret_field)
+            *ret_field = "degrees";
+        return -1;
+    }
     r->algorithm = *w->algorithm && strcmp(w->algorithm, "ft") ? w->algorithm : NULL;
     r->pin = *w->pin ? w->pin : NULL;
     r->settings.gradient_f32 = w->gradient_f32;
-    r->tensor_parallel = w->tensor_parallel;
+    r->settings.low_params = w->fp8_params;
+    r->settings.cuda_graphs = w->cuda_graphs;
     r->given = (*w->framework ? TOPT_GIVEN_FRAMEWORK : 0) |
                (*w->precision ? TOPT_GIVEN_PRECISION : 0) |
                (*w->optimizer ? TOPT_GIVEN_OPTIMIZER : 0) |
@@ -124,36 +157,68 @@ static int choose_framework(struct topt_request *r, struct topt_error *err)
                                &r->framework, err);
 }
 
-/* The profile lacks the type: fails with the precisions that it has. */
-static int refuse_type(const struct topt_request *r, struct topt_error *err)
+/* The type of its products. */
+static enum topt_dtype type_of(const struct topt_precision *p)
 {
-    const char *has[8];
-    char use[80] = "";
-    int n = 0;
+    return p->low ? topt_low_type(p->low) : p->dtype;
+}
+
+/* Can the device and the framework have it? */
+static int can_have(const struct topt_request *r, const struct topt_precision *p)
+{
+    return topt_hw_has_dtype(r->hw, p->dtype) && topt_hw_has_dtype(r->hw, type_of(p)) &&
+           topt_framework_trains(r->framework, p);
+}
+
+/* The device has no such type, or the framework does not train so: fails with what both have. */
+static int refuse_precision(const struct topt_request *r, struct topt_error *err)
+{
+    struct topt_text use = {0};
+    const struct topt_precision *p, *asked = r->precision;
+    int left = 0, rated = topt_hw_has_dtype(r->hw, type_of(asked));
+    for (int i = 0; (p = topt_precision_at(i)); i++)
+        left += can_have(r, p);
+    for (int i = 0; (p = topt_precision_at(i)); i++)
+        if (can_have(r, p))
+            topt_text_add(&use, "%s%s", p->name,
+                          --left > 1  ? ", "
+                          : left == 1 ? " or "
+                                      : "");
+    topt_fail(err, TOPT_ERR_USAGE, "'%s' %s %s; use --precision %s",
+              rated ? r->framework->name : topt_hw_name(r->hw),
+              rated ? "does not train in" : "has no rate for",
+              rated ? asked->name : topt_dtype_name(type_of(asked)), use.s ? use.s : "");
+    topt_text_fini(&use);
+    return -1;
+}
+
+/* The first usual one that device and framework have; topt run does not scale a loss, and papers
+ * count numbers of four bytes. */
+static void choose_usual(struct topt_request *r)
+{
+    int papers = topt_accounting_is_papers(r->settings.accounting);
     const struct topt_precision *p;
-    for (int i = 0; (p = topt_precision_at(i)) && n < 8; i++)
-        if (topt_hw_has_dtype(r->hw, p->dtype))
-            has[n++] = p->name;
-    for (int i = 0; i < n; i++)
-        snprintf(use + strlen(use), sizeof use - strlen(use), "%s%s",
-                 !i           ? ""
-                 : i + 1 == n ? " or "
-                              : ", ",
-                 has[i]);
-    return topt_fail(err, TOPT_ERR_USAGE, "'%s' has no rate for %s; use --precision %s",
-                     topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype), use);
+    for (int i = 0; !r->precision && (p = topt_precision_at(i)); i++)
+        if (p->usual && can_have(r, p) && (p->dtype == TOPT_F32 || !papers) &&
+            (p->dtype != TOPT_F16 || r->framework->uniform_only))
+            r->precision = p;
 }
 
 static int choose_precision(struct topt_request *r, struct topt_error *err)
 {
-    int mixed = topt_hw_has_dtype(r->hw, TOPT_BF16) &&
-                !topt_accounting_is_papers(r->settings.accounting);
-    if (!r->precision &&
-        topt_precision_find(mixed ? "bf16-mixed" : "f32", &r->precision, err))
+    choose_usual(r);
+    if (!r->precision && topt_precision_find("f32", &r->precision, err))
         return -1;
     r->settings.dtype = r->precision->dtype;
     r->settings.state_bf16 = r->precision->state_bf16;
-    return topt_hw_has_dtype(r->hw, r->precision->dtype) ? 0 : refuse_type(r, err);
+    r->settings.low = r->precision->low;
+    if (r->settings.low_params &&
+        !(r->settings.low && r->framework->low_params >> r->settings.low & 1))
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "--fp8-params: '%s' has no weights in the bits of %s; leave it out",
+            r->framework->name, r->precision->name);
+    return can_have(r, r->precision) ? 0 : refuse_precision(r, err);
 }
 
 /* The kernel that was said, else --eager's word: "loss" is the framework's own one that is not
@@ -189,6 +254,28 @@ static int check_loss(const struct topt_request *r, struct topt_error *err)
     return -1;
 }
 
+static int has_experts(const struct topt_model *m)
+{
+    for (int i = 0; i < m->nops; i++)
+        if (topt_role_split(m->op[i].role) == TOPT_BY_EXPERT)
+            return 1;
+    return 0;
+}
+
+/* Bytes that libraries keep in the allocator, which rounds blocks up.  Transformer Engine has one
+ * workspace, and one for each stream of products that experts have (get_num_cublas_streams). */
+enum { BLOCK_BYTES = 512, ENGINE_BYTES = 4 << 20, HOPPER_BYTES = 32 << 20, STREAMS = 4 };
+static int64_t workspaces_of(const struct topt_request *r)
+{
+    const struct topt_framework *f = r->framework;
+    int64_t each = topt_hw_workspace_bytes(r->hw);
+    int64_t engine = each < HOPPER_BYTES ? ENGINE_BYTES : HOPPER_BYTES;
+    if (!each) /* the profile does not say */
+        return 0;
+    return f->workspaces * each +
+           f->engine * (has_experts(r->model) ? 1 + STREAMS : 1) * engine;
+}
+
 static void take_row(struct topt_request *r)
 {
     const struct topt_framework *f = r->framework;
@@ -205,10 +292,12 @@ static void take_row(struct topt_request *r)
         s->eager &= ~TOPT_EAGER_SCORES;
     choose_loss(r);
     if (!(r->given & TOPT_GIVEN_GRADIENT))
-        s->gradient_f32 = mixed && f->gradient_f32;
+        s->gradient_f32 =
+            mixed && f->gradient_f32 && !(s->dtype == TOPT_F16 && f->gradient_f16);
     if (!(r->given & TOPT_GIVEN_OPTIMIZER))
         s->optimizer = f->uniform_only ? TOPT_ADAMW : TOPT_ADAM;
     s->shard_f32 = mixed && f->shard_f32;
+    s->low_apart = s->low && f->low_apart;
     s->rest_f32 = mixed && f->rest_f32 && r->model->train && strchr(r->model->train, '+');
     s->gather = f->gather;
     s->by_unit = f->uniform_only;
@@ -216,15 +305,26 @@ static void take_row(struct topt_request *r)
     s->pool_numbers = f->pool_numbers;
     s->bucket_numbers = f->bucket_numbers;
     s->allocator_permille = topt_hw_allocator_permille(r->hw, f->allocator_permille);
-    s->host_ns = f->host_ns;
+    s->host_ns = s->cuda_graphs ? 0 : f->host_ns;
+    s->workspace_bytes = workspaces_of(r);
     if (!f->uniform_only)
         return;
+    if (!s->granule_bytes)
+        s->granule_bytes = BLOCK_BYTES;
     if (r->space == TOPT_SPACE_AUTO)
         r->space = TOPT_SPACE_UNIFORM;
     if (r->factors == TOPT_FACTORS_AUTO)
         r->factors = TOPT_FACTORS_ALL;
     if (r->blocks == TOPT_BLOCKS_AUTO)
         r->blocks = TOPT_BLOCKS_ALIKE;
+}
+
+static int check_graphs(const struct topt_request *r, struct topt_error *err)
+{
+    if (!r->settings.cuda_graphs || r->framework->cuda_graphs)
+        return 0;
+    return topt_fail(err, TOPT_ERR_USAGE, "--cuda-graphs: %s has none; leave it out",
+                     r->framework->name);
 }
 
 static int check_memory(const struct topt_request *r, struct topt_error *err)
@@ -243,7 +343,8 @@ static int check_memory(const struct topt_request *r, struct topt_error *err)
 int topt_request_complete(struct topt_request *r, struct topt_error *err)
 {
     if (choose_framework(r, err) || choose_precision(r, err) || check_memory(r, err) ||
-        check_loss(r, err) || topt_totals_check(&r->totals, r->model->seq, err))
+        check_graphs(r, err) || check_loss(r, err) ||
+        topt_totals_check(&r->totals, r->model->seq, err))
         return -1;
     take_row(r);
     return 0;
@@ -279,6 +380,12 @@ json_t *topt_request_assumed(const struct topt_request *r)
                json_string(r->framework->name), "--framework");
     assume(list, r, TOPT_GIVEN_PRECISION, "precision",
            json_string(topt_precision_of(&r->settings)->name), "--precision");
+    if (r->settings.dtype == TOPT_F16 && !(r->given & TOPT_GIVEN_PRECISION)) {
+        char why[100];
+        snprintf(why, sizeof why, "a %.60s has no bf16", topt_hw_device(r->hw));
+        json_object_set_new(json_array_get(list, json_array_size(list) - 1), "why",
+                            json_string(why));
+    }
     if (!r->model->train)
         assume(list, r, 0, "training", json_string("all parameters"), "--train");
     else if (!strncmp(r->model->train, "lora", 4) && !strchr(r->model->train, ':'))

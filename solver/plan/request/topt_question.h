@@ -64,10 +64,14 @@ struct topt_request {
     int factors;           /* bits of enum topt_factor */
     const char *algorithm; /* NULL: ft */
     const char *pin;       /* splits that are chosen, "NAME=SPLIT;..."; NULL: none */
-    /* The uniform space has these degrees alone, those of a run that was measured; NULL: any. */
-    const struct topt_ran {
-        int64_t data, tensor, level, recompute;
-    } * ran;
+    /* Degrees that the uniform space keeps to, as asked for or of a run that was measured; 0, of
+     * 'zero' and 'recompute' -1: any.  'micro_batch': samples that a data parallel rank takes at once. */
+    struct topt_fixed {
+        int any;      /* is one of them fixed? */
+        int64_t even; /* 1: each chunk of a stage has as many layers */
+        int64_t data, tensor, stages, chunks, context, expert, expert_tensor, micro_batch,
+            zero, recompute;
+    } fixed;
     double epsilon;
     struct topt_totals totals; /* the whole of it, of which answers give the totals */
     int threads;
@@ -78,6 +82,10 @@ struct topt_request {
     const struct topt_framework *framework;
     int64_t pipeline,
         virtual_stages;  /* just so many stages, chunks of each; 0: searched */
+    int64_t shard_ranks; /* data ranks that ZeRO shards over; 0: all, or as searched */
+    int schedule; /* of stages, the row of enum topt_order_row and one; 0: searched */
+    int64_t expert,
+        expert_tensor; /* just so many ranks share out experts, split each; 0: searched */
     int tensor_parallel; /* as much as the framework can be asked for */
     /* Sequence parallelism beside it; AUTO: on where the framework has it. */
     enum topt_positions {
@@ -150,7 +158,7 @@ struct topt_settings topt_request_settings(const struct topt_request *r);
     X(blocks, enum topt_block_choice, "choice of blocks", topt_blocks_name,              \
       TOPT_BLOCKS_COUNT)                                                                 \
     X(counts, enum topt_counts, "choice of counts", counts_at, TOPT_COUNTS_COUNT)        \
-    X(dtype, enum topt_dtype, "dtype", topt_dtype_name, TOPT_DTYPE_COUNT)                \
+    X(dtype, enum topt_dtype, "dtype", topt_dtype_name, TOPT_DTYPE_STORED)               \
     X(accounting, enum topt_accounting, "accounting", topt_accounting_name,              \
       TOPT_ACCOUNTING_COUNT)                                                             \
     X(overlap, enum topt_overlap, "overlap", topt_overlap_name, TOPT_OVERLAP_COUNT)      \

@@ -135,7 +135,7 @@ static int predict(const struct topt_unequal *u, json_t *plan, struct topt_plan_
     json_object_set_new(
         predicted, "band",
         topt_prediction_band(p->hw, &p->settings, slow, p->program->peak_bytes));
-    topt_put_verdict(predicted, u->group[need].limit);
+    topt_put_verdict(predicted, p->hw, u->group[need].limit);
     return 0;
 }
 

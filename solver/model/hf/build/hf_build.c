@@ -636,7 +636,7 @@ static int sum(struct hf_builder *b, int x, int y, const char *name)
     snprintf(factor, sizeof factor, "%s.factor", name);
     if (b->a->residual_factor > 0)
         y = topt_hf_scale(b, y, b->a->residual_factor, factor);
-    return topt_hf_add(b, "add", x, y, NULL, "%s", name);
+    return topt_hf_sum(b, x, y, name);
 }
 
 /* One norm, or one for each of the two. */

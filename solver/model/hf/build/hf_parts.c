@@ -191,6 +191,12 @@ int topt_hf_scale(struct hf_builder *b, int x, double factor, const char *name)
     return topt_hf_add(b, "scale", x, -1, &attrs, "%s", name);
 }
 
+int topt_hf_sum(struct hf_builder *b, int x, int y, const char *name)
+{
+    struct topt_attrs attrs = {.masked = b->a->dropout};
+    return topt_hf_add(b, "add", x, y, &attrs, "%s", name);
+}
+
 int topt_hf_unary(struct hf_builder *b, int x, int activation, const char *name)
 {
     struct topt_attrs attrs = {.activation = activation};

@@ -17,6 +17,8 @@ int topt_hf_linear(struct hf_builder *b, int x, int64_t features, int64_t unit, 
 int topt_hf_norm(struct hf_builder *b, int x, const char *name);
 int topt_hf_unary(struct hf_builder *b, int x, int activation, const char *name);
 int topt_hf_scale(struct hf_builder *b, int x, double factor, const char *name);
+/* A residual and what is added to it. */
+int topt_hf_sum(struct hf_builder *b, int x, int y, const char *name);
 
 /* An operator of up to four inputs. */
 int topt_hf_add_all(struct hf_builder *b, const char *kind, const int input[4],

@@ -72,22 +72,22 @@ static int cross_attention(struct hf_builder *b, int x)
 /* The same with norms after the sums. */
 int topt_hf_decoder_block_post(struct hf_builder *b, int x)
 {
-    x = topt_hf_add(b, "add", x, topt_hf_attention(b, x), NULL, "add1");
+    x = topt_hf_sum(b, x, topt_hf_attention(b, x), "add1");
     x = topt_hf_norm(b, x, "norm1");
-    x = topt_hf_add(b, "add", x, cross_attention(b, x), NULL, "add_cross");
+    x = topt_hf_sum(b, x, cross_attention(b, x), "add_cross");
     x = topt_hf_norm(b, x, "norm_cross");
-    x = topt_hf_add(b, "add", x, topt_hf_mlp(b, x), NULL, "add2");
+    x = topt_hf_sum(b, x, topt_hf_mlp(b, x), "add2");
     return topt_hf_norm(b, x, "norm2");
 }
 
 static int decoder_block(struct hf_builder *b, int x)
 {
     int y = topt_hf_attention(b, topt_hf_norm(b, x, "norm1"));
-    x = topt_hf_add(b, "add", x, y, NULL, "add1");
+    x = topt_hf_sum(b, x, y, "add1");
     y = cross_attention(b, topt_hf_norm(b, x, "norm_cross"));
-    x = topt_hf_add(b, "add", x, y, NULL, "add_cross");
+    x = topt_hf_sum(b, x, y, "add_cross");
     y = topt_hf_mlp(b, topt_hf_norm(b, x, "norm2"));
-    return topt_hf_add(b, "add", x, y, NULL, "add2");
+    return topt_hf_sum(b, x, y, "add2");
 }
 
 /* Two convolutions over the spectrum, the second of stride 2, then blocks that see all

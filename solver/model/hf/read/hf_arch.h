@@ -156,6 +156,7 @@ struct hf_arch {
     int inner_norms;        /* before the last map of each half of a block, too */
     int pre_where_mixed;    /* layers without attention have norms before each half */
     double residual_factor; /* of what is added; 0: 1 */
+    int dropout;            /* ... some is dropped */
     int qkv_bias, out_bias, mlp_bias, bidirectional;
     double eps, init_std;
     /* embedding */

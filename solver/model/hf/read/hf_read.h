@@ -65,5 +65,8 @@ void topt_hf_give_slots(struct hf_arch *a);
 
 /* Say of the model what is left out. */
 void topt_hf_note(struct hf_arch *a, const char *what);
+/* ... where some of what is added to the residual is dropped. */
+#define TOPT_HF_DROPS                                                                    \
+    "of dropout the masks that frameworks keep are counted, nothing else"
 
 #endif

@@ -133,6 +133,7 @@ static int price_entry(struct pricing *x, int i, int j, struct topt_error *err)
     struct topt_edge_alternative at[2];
     if (trained)
         back = topt_moves_at(x->e->moves, b[1], a[1]);
+    topt_low_moves(from, to, &there, trained ? &back : NULL);
     int n = topt_edge_alternatives(&x->p->k, from, to, a[0] == b[0], &there,
                                    trained ? &back : NULL, at);
     if (x->restricted)
@@ -301,8 +302,7 @@ static int check_budget(const struct topt_problem *p, struct topt_error *err)
 
 /* ---- all tables -------------------------------------------------------------------------- */
 
-static int price_table(struct topt_problem *p, struct edge_table *e,
-                       struct topt_error *err)
+int topt_table_price(struct topt_problem *p, struct edge_table *e, struct topt_error *err)
 {
     int tensor = p->family[e->from].tensor;
     struct pricing x = {.p = p,
@@ -321,7 +321,7 @@ int topt_tables_price(struct topt_problem *p, struct topt_error *err)
     if (check_budget(p, err))
         return -1;
     for (int i = 0; i < p->ntables; i++)
-        if (price_table(p, &p->table[i], err))
+        if (topt_table_price(p, &p->table[i], err))
             return -1;
     if (!p->byte_bounds)
         topt_moves_fini(p); /* none is asked for from here on */
