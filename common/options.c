@@ -56,6 +56,7 @@ static int store(const struct topt_option *o, const char *value, void *target,
         *(int *)field = 1;
         break;
     case TOPT_OPT_STRING:
+    case TOPT_OPT_MAYBE:
         *(const char **)field = value;
         break;
     case TOPT_OPT_INT:
@@ -118,6 +119,9 @@ int topt_options_parse(const struct topt_option *table, int argc, char **argv,
         int is_flag = is_switch(o);
         if (is_flag && value)
             return topt_fail(err, TOPT_ERR_USAGE, "--%s takes no value", o->name);
+        int none = i + 1 == argc || argv[i + 1][0] == '-';
+        if (o->kind == TOPT_OPT_MAYBE && !value && none)
+            value = "";
         if (!is_flag && !value) {
             if (i + 1 == argc)
                 return topt_fail(err, TOPT_ERR_USAGE, "%s%s needs a value (%s)",

@@ -531,6 +531,24 @@ int topt_query_read(const char *text, struct topt_query *ret, const char **ret_s
     return rc;
 }
 
+void topt_query_fill(struct topt_query *q, const struct topt_query *from)
+{
+    for (int i = 0; i < NFIELDS; i++) {
+        const struct field *f = &fields[i];
+        size_t size = f->kind <= TOPT_FIELD_LABEL  ? f->size
+                      : is_real(f)                 ? sizeof(double)
+                      : f->kind == TOPT_FIELD_BOOL ? sizeof(int)
+                                                   : sizeof(int64_t);
+        if (is_said(f, q) || !is_said(f, from))
+            continue;
+        if (f->kind == TOPT_FIELD_COUNTS) {
+            size = sizeof q->gpus;
+            q->ngpus = from->ngpus;
+        }
+        memcpy((char *)q + f->offset, (const char *)from + f->offset, size);
+    }
+}
+
 int topt_query_each(const struct topt_query *asked,
                     void (*take)(void *to, const char *name, const char *value), void *to)
 {

@@ -138,7 +138,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(FACTORS, factors, LIST, 0, 39, TOPT_IN_ANY, ANSWER, SBATCH, "factors", "LIST",                                 \
       "auto", "zero,recompute,micro",                                                                                  \
       "advanced: what is searched besides splits: zero,recompute,micro, or all, none, auto")                             \
-    X(MICRO_BATCHES, micro_batches, INT, 1, 1 << 30, TOPT_IN_ANY, ANSWER, TOPT, "micro-batches", "N",              \
+    X(MICRO_BATCHES, micro_batches, INT, 1, 1 << 30, TOPT_IN_ANY, ANSWER, SBATCH, "micro-batches", "N",              \
       "searched", NULL, "number of micro-batches per step (gradient accumulation steps), not their size")                                                           \
     X(TENSOR_PARALLEL, tensor_parallel, BOOL, 0, 1, TOPT_IN_ANY, ANSWER, SBATCH, "tensor-parallel", "",              \
       "Megatron-LM: inside a node; others: only where nothing else fits", NULL,                                               \
@@ -151,6 +151,21 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "pipeline stages (1: none); the script must support them")                                                     \
     X(VIRTUAL_STAGES, virtual_stages, INT, 1, 64, TOPT_IN_ANY, ANSWER, SBATCH, "virtual-stages", "N",                 \
       "searched", NULL, "chunks of layers per pipeline stage (interleaved schedule; 1: none)")                       \
+    X(SCHEDULE, schedule, WORD, 0, 31, TOPT_IN_ANY, ANSWER, SBATCH, "schedule", "NAME",                               \
+      "searched", "1f1b,interleaved-1f1b,gpipe,zb-h1,interleaved-zb,zbv,dualpipev",                                        \
+      "the schedule of pipeline stages: 1f1b, interleaved-1f1b, with pytorch and torchtitan gpipe, with torchtitan zb-h1, interleaved-zb, zbv or dualpipev") \
+    X(SHARD_RANKS, shard_ranks, INT, 2, 1 << 20, TOPT_IN_ANY, ANSWER, SBATCH, "shard-ranks", "N",                     \
+      "all data parallel ranks; megatron, torchtitan: also those of a node", NULL,                                       \
+      "data parallel ranks that FSDP or the distributed optimizer shards over, replicated over the others (HSDP)")        \
+    X(EXPERT, expert, INT, 1, 1 << 14, TOPT_IN_ANY, ANSWER, SBATCH, "expert", "N",                                    \
+      "megatron, torchtitan: searched; others: 1", NULL,                                                             \
+      "GPUs that the experts of a layer are shared out over (1: every GPU has all of them)")                         \
+    X(EXPERT_TENSOR, expert_tensor, INT, 1, 1 << 10, TOPT_IN_ANY, ANSWER, TOPT, "expert-tensor", "N",                 \
+      "searched", NULL, "GPUs that split each expert beside --expert, at most those of tensor parallelism (megatron)") \
+    X(DEGREES, degrees, LABEL, 0, 199, TOPT_IN_ANY, ANSWER, SBATCH, "degrees", "LIST",                                \
+      "searched", NULL, "fixed degrees, as tp=8,pp=8,vp=2,dp=16,mbs=1 (also cp, ep, etp, zero, recompute, even); others are searched") \
+    X(AS_IS, as_is, BOOL, 0, 1, TOPT_IN_PLAN, PROBLEM, REST, NULL, NULL,                                               \
+      "off", NULL, "the degrees, or without them the script that is sent, are a run that exists: the answer is the best plan, with that run beside it") \
     X(SEQUENCE_SPLITS, sequence_splits, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "sequence-splits", "",              \
       "off", NULL, "also search splits of a sample's positions over GPUs")
 

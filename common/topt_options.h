@@ -18,6 +18,7 @@
 enum topt_option_kind {
     TOPT_OPT_FLAG,     /* int, set to 1 */
     TOPT_OPT_STRING,   /* const char * */
+    TOPT_OPT_MAYBE,    /* the same; "" where no word without a dash follows */
     TOPT_OPT_INT,      /* int64_t, at least 0 */
     TOPT_OPT_COUNT,    /* int64_t, at least 1 */
     TOPT_OPT_REAL,     /* double, at least 0 */

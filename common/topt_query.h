@@ -76,6 +76,9 @@ int topt_query_each(const struct topt_query *asked,
                     void (*take)(void *to, const char *name, const char *value),
                     void *to) TOPT_MUST_CHECK;
 
+/* Take over from another question the fields that 'q' does not say. */
+void topt_query_fill(struct topt_query *q, const struct topt_query *from);
+
 /* Is 's' 1..max bytes of letters, digits and "._-", and no path? */
 int topt_is_name(const char *s, size_t max);
 

@@ -37,6 +37,7 @@ static const struct field fields[] = {
     FIELD("TOPT_PP", NUMBER, pp),
     FIELD("TOPT_VP", NUMBER, vp),
     FIELD("TOPT_FSDP", NUMBER, fsdp),
+    FIELD("TOPT_SHARD", NUMBER, shard),
     FIELD("TOPT_RECOMPUTE", NUMBER, recompute),
     FIELD("TOPT_MICRO_BATCH", NUMBER, micro_batch),
     FIELD("TOPT_ACCUMULATION", NUMBER, accumulation),

@@ -109,6 +109,7 @@ static void words_of(const struct topt_answer *plan, int64_t tasks, char *buf,
         {"PP", plan->pp, plan->pp > 0},
         {"VP", plan->vp, plan->pp > 0},
         {"FSDP", plan->fsdp, plan->dp > 0},
+        {"SHARD", plan->shard, plan->shard > 0},
         {"RECOMPUTE", plan->recompute, plan->dp > 0},
         {"MICRO_BATCH", plan->micro_batch, plan->dp > 0},
         {"ACCUMULATION", plan->accumulation, plan->dp > 0 && plan->accumulation > 0}};

@@ -329,7 +329,7 @@ static struct reply after_read(struct request *q)
         return r;
     const struct operation *read = job_data(x->job);
     x->is_checked = 1;
-    if (read->is_question)
+    if (read->is_question || (o->query.as_is && !*o->query.degrees))
         o->query = read->query;
     o->model_id = copy(read->model_id);
     o->model_name = copy(read->model_name);
@@ -348,7 +348,7 @@ static struct reply read_body(struct request *q, struct question *x)
 {
     struct operation *o = operation_create(OPERATION_READ);
     struct reply r;
-    char id[TOPT_ID], key[400];
+    char id[TOPT_ID], key[700];
     if (!o)
         return no_memory();
     o->is_question = q->is_json;
@@ -356,8 +356,9 @@ static struct reply read_body(struct request *q, struct question *x)
     o->query = x->plan->query;
     o->name = strdup(x->plan->query.name);
     topt_id(q->is_json ? 'q' : 'm', q->body, q->body_len, id);
-    snprintf(key, sizeof key, "read %lld %s %lld %lld %s", (long long)asker(q), id,
-             (long long)o->query.batch, (long long)o->query.seq, o->query.name);
+    snprintf(key, sizeof key, "read %lld %s %lld %lld %s %d %lld %s", (long long)asker(q),
+             id, (long long)o->query.batch, (long long)o->query.seq, o->query.name,
+             o->query.as_is, (long long)o->query.gpus[0], o->query.degrees);
     o->body = request_take_body(q, &o->body_len);
     if (!o->name || !o->body) {
         operation_destroy(o);
@@ -467,12 +468,14 @@ static struct reply after_launch(struct request *q)
     if (asking_done(q, job, &r) < 0)
         return r;
     const struct operation *o = job_data(job);
-    r = reply_owned(200, "text/plain; charset=utf-8", o->text ? strdup(o->text) : NULL);
+    r = reply_owned(200, o->is_drawn ? "image/svg+xml" : "text/plain; charset=utf-8",
+                    o->text ? strdup(o->text) : NULL);
     job_release(job);
     return r;
 }
 
-struct reply api_plan_launch(struct request *q)
+/* What a worker makes of a plan: its job script, or its schedule drawn. */
+static struct reply make_of_plan(struct request *q, int is_drawn)
 {
     struct reply r;
     struct topt_error err = {0};
@@ -489,11 +492,22 @@ struct reply api_plan_launch(struct request *q)
         return no_plan(q, &err);
     }
     o->body_len = strlen(o->body);
-    snprintf(key, sizeof key, "launch of %.60s", q->arg);
+    o->is_drawn = is_drawn;
+    snprintf(key, sizeof key, "%s of %.60s", is_drawn ? "schedule" : "launch", q->arg);
     if (asking_submit(q, o, key, &job, &r) < 0)
         return r;
     q->state = job;
     return reply_wait(job, READ_MS, after_launch);
+}
+
+struct reply api_plan_launch(struct request *q)
+{
+    return make_of_plan(q, 0);
+}
+
+struct reply api_plan_schedule(struct request *q)
+{
+    return make_of_plan(q, 1);
 }
 
 struct reply api_plans(struct request *q)

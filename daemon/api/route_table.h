@@ -12,6 +12,7 @@
     X(GET, "/v1/plans", api_plans, USER)                                                 \
     X(GET, "/v1/plans/{id}", api_plan_get, USER)                                         \
     X(GET, "/v1/plans/{id}/launch", api_plan_launch, USER)                               \
+    X(GET, "/v1/plans/{id}/schedule", api_plan_schedule, USER)                           \
     X(DELETE, "/v1/plans/{id}", api_disown, USER)                                        \
     X(PUT, "/v1/plans/{id}/groups/{group}", api_share, USER)                             \
     X(DELETE, "/v1/plans/{id}/groups/{group}", api_unshare, USER)                        \

@@ -197,7 +197,8 @@ int no_parameters(const struct request *q, struct reply *ret);
 
 /* ---- handlers, by file --------------------------------------------------------------------- */
 
-handler api_plan, api_plans, api_plan_get, api_plan_launch; /* plans.c */
+handler api_plan, api_plans, api_plan_get, api_plan_launch,
+    api_plan_schedule; /* plans.c */
 handler api_model_curve, api_model_frontier;
 handler api_tasks, api_task_get, api_task_delete; /* tasks.c */
 handler api_model_add, api_models, api_model_get; /* documents.c */

@@ -628,6 +628,28 @@ function memory(a, W) {
     20 * loss > used ? "The peak is at the loss: a fused or chunked loss, which never holds all logits, needs less." : ""].filter(Boolean).join(" ");
   return [svg, el("ul", { class: "parts" }, ...rows), ...(peak ? [el("p", { class: "soft" }, peak)] : []), ...(beside ? [el("p", { class: "soft" }, `With context and libraries up to ${bytes(beside)} more.`)] : [])];
 }
+/* What each pipeline stage holds, beside the limit, and how busy it is. */
+function stages(a, W) {
+  const all = a.stages || [], limit = a.memory_limit, H = 20, L = 62, R = 150, most = 1.04 * Math.max(limit, ...all.map(s => s.memory_bytes));
+  if (!all.length) return [];
+  const X = v => L + v / most * (W - L - R), svg = canvas(W, all.length * H + 8, "memory and busy time of pipeline stages");
+  all.forEach((s, i) => {
+    label(svg, L - 8, i * H + 15, `stage ${i}`, { "text-anchor": "end" });
+    svg.append(el("rect", { class: "few", x: L, y: i * H + 3, width: X(limit) - L, height: H - 5 }),
+      el("rect", { x: L, y: i * H + 3, width: X(s.memory_bytes) - L, height: H - 5, fill: COLORS[0] }, el("title", {}, `stage ${i}: ${bytes(s.memory_bytes)}`)));
+    label(svg, W - R + 10, i * H + 15, `${bytes(s.memory_bytes)}, busy ${Math.round(100 * s.busy_ns / a.time_ns)} %`);
+  });
+  svg.append(el("line", { class: "limit", x1: X(limit), x2: X(limit), y1: 0, y2: all.length * H + 4 }));
+  return [el("p", {}, `${many(all.length, "pipeline stage")}${a.uniform && a.uniform.vp > 1 ? ` of ${a.uniform.vp} chunks` : ""}, a bubble of ${time(a.idle_ns)} on the mean:`), svg,
+    ...(a.plan_id ? [schedule(a.plan_id)] : [])];
+}
+/* The server's drawing of when stages work; where there is none, its place stays empty. */
+function schedule(id) {
+  const img = el("img", { class: "schedule", alt: "the schedule of the pipeline stages" });
+  fetch(`v1/plans/${encodeURIComponent(id)}/schedule`, { headers: { Accept: "*/*" } }).then(r => r.ok ? r.text() : "")
+    .then(svg => { if (svg) img.src = `data:image/svg+xml,${encodeURIComponent(svg)}`; else img.remove(); }, () => img.remove());
+  return img;
+}
 /* How much memory is drawn: not so much that the part below the limit is lost. */
 const beyond = (points, limit) => Math.min(1.06 * Math.max(limit, ...points.map(p => p.memory_bytes)),
   Math.max(1.6 * limit, 1.25 * Math.min(...points.map(p => p.memory_bytes))));
@@ -679,7 +701,7 @@ async function detail(p, question, turn, box) {
   try {
     const a = await plan({ ...question, mode: "mini-time", gpus: p.gpus }, turn);
     box.replaceChildren(el("p", {}, sentence(a.strategy)), el("p", {}, `${bytes(a.memory_bytes)} per GPU at the peak, of ${bytes(a.memory_limit)} that plans may use${a.verdict ? ` (${a.verdict})` : ""}:`),
-      ...memory(a, room(box)), el("p", {}, `${time(a.time_ns)} a step: ${time(a.compute_ns)} compute, ${time(a.network_ns)} exposed communication.`),
+      ...memory(a, room(box)), ...stages(a, room(box)), el("p", {}, `${time(a.time_ns)} a step: ${time(a.compute_ns)} compute, ${time(a.network_ns)} exposed communication.`),
       copyable("plan", a.plan_id), downloads(a.plan_id));
   } catch (error) {
     if (!(error instanceof Refusal) || error.status !== 422) throw error;

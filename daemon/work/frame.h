@@ -31,7 +31,7 @@ enum frame_type {
     FRAME_PLAN,
     FRAME_FACTS,   /* name, document  ->  facts as numbers */
     FRAME_PROFILE, /* document as it came  ->  id, name, document */
-    FRAME_LAUNCH,  /* plan  ->  the job script that runs it */
+    FRAME_LAUNCH, /* is drawn, plan  ->  the job script that runs it, or its schedule as SVG */
     FRAME_SHIPPED, /* nothing  ->  (name, id, document)... */
     FRAME_STOP,
     FRAME_CANCEL,

@@ -137,6 +137,7 @@ static int put_request(struct operation *o, struct frame *f, struct topt_error *
         return 0;
     case OPERATION_LAUNCH:
         frame_begin(f, FRAME_LAUNCH);
+        frame_put_int(f, o->is_drawn);
         frame_put(f, o->body, o->body_len);
         return 0;
     case OPERATION_PLAN:

@@ -17,7 +17,7 @@ enum operation_kind {
     OPERATION_CHECK,   /* a question that came without a body: are its words known? */
     OPERATION_FACTS,   /* count a model's parameters, operators, FLOPs */
     OPERATION_PROFILE, /* check a hardware profile, in its normal form */
-    OPERATION_LAUNCH,  /* write the job script that runs a plan */
+    OPERATION_LAUNCH,  /* write the job script that runs a plan, or draw its schedule */
     OPERATION_PLAN     /* search */
 };
 
@@ -46,7 +46,9 @@ struct operation {
     /* PLAN is given the profile; PROFILE finds it. */
     char *hw_id, *hw; /* the document of PLAN as above */
     char *
-        text; /* PLAN: of the question; with the two ids it is the store's key.  LAUNCH finds the script */
+        text; /* PLAN: of the question; with the two ids it is the store's key.  LAUNCH finds the script, or the
+                 drawing */
+    int is_drawn; /* LAUNCH: the schedule of its pipeline stages, as SVG */
     int64_t
         memory_mill; /* PLAN: thousandths that its memory counts for, above 1000; 0: as computed */
     char *problem; /* PLAN: the same of the problem, whose memo a worker keeps */

@@ -92,16 +92,23 @@ static int read_question(const char *body, size_t len, struct frame *reply,
 }
 
 /* The model's file, of so many samples and positions. */
-static int read_file(const char *body, size_t len, const char *name,
-                     const struct topt_query *q, struct frame *reply,
-                     const char **ret_source, struct topt_error *err)
+static int read_file(const char *body, size_t len, const char *name, struct topt_query *q,
+                     struct frame *reply, const char **ret_source, struct topt_error *err)
 {
+    int is_run = q->as_is && !*q->degrees; /* else they are said beside the model */
+    if (is_run &&
+        planner_take_run(body, len, *name ? name : "the script", q, ret_source, err) < 0)
+        return -1;
     json_t *doc = parse_model(body, len, *name ? name : "the model", q->batch, q->seq,
                               ret_source, err);
     if (!doc)
         return -1;
-    frame_put_text(reply, ""); /* no question is in it */
-    int rc = put_model(doc, name, reply, ret_source, err);
+    int rc = 0;
+    if (is_run)
+        rc = put_query(q, reply, ret_source, err);
+    else
+        frame_put_text(reply, ""); /* no question is in it */
+    rc = rc ? rc : put_model(doc, name, reply, ret_source, err);
     json_decref(doc);
     return rc;
 }
@@ -207,7 +214,9 @@ static int do_launch(struct frame *request, struct frame *reply, const char **re
 {
     char *script = NULL;
     *ret_source = "id";
-    if (planner_launch(frame_get_text(request), &script, err) < 0)
+    int is_drawn = frame_get_int(request) != 0;
+    const char *plan = frame_get_text(request);
+    if ((is_drawn ? planner_schedule : planner_launch)(plan, &script, err) < 0)
         return -1;
     frame_put_text(reply, script);
     free(script);
@@ -293,6 +302,8 @@ static int do_plan(struct planner *planner, struct frame *request, struct watch 
         !strncmp(err->text, "--pin", 5))
         *ret_source =
             "pin"; /* which names the model's operators, so is read with the model */
+    if (rc < 0 && !strncmp(err->text, "--degrees", 9))
+        *ret_source = "degrees"; /* which are of a number of GPUs and a batch */
     if (rc == 0)
         stopped = json_is_true(json_object_get(found, "stopped")) ||
                   json_is_true(json_object_get(found, "brief"));

@@ -4,6 +4,8 @@
 #include "topt_json.h"
 #include "topt_launch.h"
 #include "topt_plan.h"
+#include "topt_run.h"
+#include "topt_staged.h"
 #include "topt_text.h"
 #include "topt_unequal.h"
 
@@ -106,6 +108,17 @@ int planner_check_query(const struct topt_query *q, const char **ret_source,
     return topt_request_read(q, &r, ret_source, err);
 }
 
+int planner_take_run(const char *bytes, size_t len, const char *what,
+                     struct topt_query *q, const char **ret_source,
+                     struct topt_error *err)
+{
+    *ret_source = "model";
+    json_t *run = topt_run_read(bytes, len, what, q->ngpus == 1 ? q->gpus[0] : 0, err);
+    int rc = run ? topt_run_ask(run, q, ret_source, err) : -1;
+    json_decref(run);
+    return rc;
+}
+
 int planner_check_hw(const json_t *doc, json_t **ret_doc, struct topt_error *err)
 {
     struct topt_hw *hw = topt_hw_from_json(doc, err);
@@ -123,6 +136,37 @@ int planner_launch(const char *plan, char **ret_script, struct topt_error *err)
     if (rc == 0 && !(*ret_script = topt_launch_text(launch)))
         rc = topt_nomem(err, NULL);
     json_decref(launch);
+    json_decref(doc);
+    return rc;
+}
+
+static int draw(const json_t *doc, char **ret_svg, struct topt_error *err)
+{
+    struct topt_plan_doc *p = NULL;
+    struct topt_staged s;
+    if (topt_plan_read(doc, &p, err))
+        return -1;
+    struct topt_costing k = {p->micro, p->hw, &p->mesh, &p->settings, p->router, NULL};
+    int rc = p->settings.stages < 2
+                 ? topt_fail(err, TOPT_ERR_INFEASIBLE,
+                             "this plan has no pipeline stages whose schedule could be "
+                             "drawn")
+                 : topt_staged_step(&k, p->strategy, &s, err);
+    if (!rc) {
+        json_t *step = topt_staged_json(&s);
+        *ret_svg = topt_svg_stages(step, topt_json_words_at(doc, "strategy"));
+        rc = *ret_svg ? 0 : topt_nomem(err, NULL);
+        json_decref(step);
+        topt_staged_fini(&s);
+    }
+    topt_plan_doc_destroy(p);
+    return rc;
+}
+
+int planner_schedule(const char *plan, char **ret_svg, struct topt_error *err)
+{
+    json_t *doc = topt_json_parse(plan, strlen(plan), "the plan", err);
+    int rc = doc ? draw(doc, ret_svg, err) : -1;
     json_decref(doc);
     return rc;
 }
@@ -211,6 +255,28 @@ static int plan(struct planner *p, const struct planner_question *q,
     return rc;
 }
 
+/* The question is that of a run: a plan beside it is answered from the memo. */
+static int plan_beside_run(struct planner *p, const struct planner_question *q,
+                           const struct topt_request *run, json_t **ret,
+                           struct topt_error *err)
+{
+    struct topt_query asked = topt_run_left_out(q->query);
+    struct planner_question own = *q;
+    struct topt_request r;
+    own.query = &asked;
+    if (fill_request(&own, run->model, run->hw, &r, err))
+        return -1;
+    struct topt_memo *m = find_memo(p, q, &r);
+    if (!m)
+        return topt_nomem(err, NULL);
+    int rc = topt_plan_beside_run(&r, run, m, ret, err);
+    if (!rc)
+        json_object_set_new(json_object_get(*ret, "as_is"), "degrees",
+                            json_string(q->query->degrees));
+    kept_trim(&p->memos);
+    return rc;
+}
+
 static int ask(struct planner *p, const struct planner_question *q,
                const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
@@ -218,6 +284,9 @@ static int ask(struct planner *p, const struct planner_question *q,
     struct topt_hw *none;
     switch (q->query->kind) {
     case TOPT_QUERY_PLAN:
+        if (q->query->as_is)
+            return plan_beside_run(p, q, r, ret, err);
+        return plan(p, q, r, ret, err);
     case TOPT_QUERY_CURVE:
         return plan(p, q, r, ret, err);
     case TOPT_QUERY_FRONTIER:

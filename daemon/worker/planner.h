@@ -37,6 +37,15 @@ json_t *planner_model_document(const char *bytes, size_t len, const char *what,
 int planner_check_query(const struct topt_query *q, const char **ret_source,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Take what the script of a run says into a question (topt_run_ask). */
+int planner_take_run(const char *bytes, size_t len, const char *what,
+                     struct topt_query *q, const char **ret_source,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The schedule of a plan's pipeline stages as SVG (new); INFEASIBLE where it has none. */
+int planner_schedule(const char *plan, char **ret_svg,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
 /* A profile document, checked.  'ret_doc' gets its normal form (new). */
 int planner_check_hw(const json_t *doc, json_t **ret_doc,
                      struct topt_error *err) TOPT_MUST_CHECK;

@@ -69,14 +69,15 @@ static struct topt_model *load_model(const json_t *doc, const char *path,
 }
 
 static int read_degrees(const json_t *doc, const struct topt_query *words,
-                        struct topt_ran *ret, int64_t *ret_micro, struct topt_error *err)
+                        struct topt_fixed *ret, int64_t *ret_micro,
+                        struct topt_error *err)
 {
     static const char *const fields[] = {"dp",        "tp",          "zero",
                                          "recompute", "micro_batch", NULL};
     const json_t *u = json_object_get(doc, "uniform");
     int64_t micro = 1, batch = words->batch;
     int recompute = 0;
-    *ret = (struct topt_ran){.data = 1, .tensor = 1};
+    *ret = (struct topt_fixed){.any = 1, .data = 1, .tensor = 1};
     if (!u)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "uniform is missing: the degrees {\"dp\", \"tp\", \"zero\", "
@@ -84,7 +85,7 @@ static int read_degrees(const json_t *doc, const struct topt_query *words,
     if (topt_json_only(u, "uniform", fields, err) ||
         topt_json_int_or(u, "uniform", "dp", 1, 1 << 20, &ret->data, err) ||
         topt_json_int_or(u, "uniform", "tp", 1, 1 << 20, &ret->tensor, err) ||
-        topt_json_int_or(u, "uniform", "zero", 0, 3, &ret->level, err) ||
+        topt_json_int_or(u, "uniform", "zero", 0, 3, &ret->zero, err) ||
         topt_json_bool_or(u, "uniform", "recompute", &recompute, err) ||
         topt_json_int(u, "uniform", "micro_batch", 1, (int64_t)1 << 30, &micro, err))
         return -1;
@@ -106,7 +107,6 @@ static json_t *plan_of_degrees(const json_t *doc, const char *path,
 {
     struct topt_query words;
     struct topt_request r;
-    struct topt_ran ran;
     int64_t micro = 1;
     json_t *answer = NULL, *plan = NULL;
     topt_request_init(&r);
@@ -117,15 +117,14 @@ static json_t *plan_of_degrees(const json_t *doc, const char *path,
                   "batch is missing: samples per step over all GPUs");
         return NULL;
     }
-    if (read_degrees(doc, &words, &ran, &micro, err))
+    if (read_degrees(doc, &words, &r.fixed, &micro, err))
         return NULL;
     struct topt_model *m = load_model(doc, path, &words, err);
     r.model = m;
     r.hw = hw;
     r.micro_batches = micro;
-    r.tensor_parallel = ran.tensor > 1;
+    r.tensor_parallel = r.fixed.tensor > 1;
     r.threads = 1;
-    r.ran = &ran;
     if (m && !topt_request_complete(&r, err)) {
         r.memory_limit = INT64_MAX / 4; /* it ran, whatever is predicted */
         int rc = topt_plan(&r, &answer, err);

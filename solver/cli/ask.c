@@ -11,6 +11,7 @@
 
 #include "topt_carry.h"
 #include "topt_json.h"
+#include "topt_run.h"
 #include "topt_pool.h"
 #include "topt_search.h"
 #include "topt_search_cmd.h"
@@ -26,6 +27,7 @@ void topt_ask_fini(struct topt_question *q)
 {
     topt_model_destroy(q->model);
     topt_hw_destroy(q->hw);
+    json_decref(q->run_notes);
 }
 
 static int read_batches(struct topt_question *q, struct topt_error *err)
@@ -102,6 +104,29 @@ static int read_limit(struct topt_args *a, struct topt_error *err)
     return 0;
 }
 
+/* A run that exists says what was not asked; the request is that of a plan beside it. */
+static int read_run(struct topt_question *q, struct topt_error *err)
+{
+    struct topt_args *a = &q->a;
+    const char *path = *a->as_is ? a->as_is : q->path, *source = "";
+    int64_t gpus = a->asked.ngpus == 1 ? a->asked.gpus[0] : 0;
+    if (*a->asked.mode && strcmp(a->asked.mode, "mini-time"))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--as-is is about the GPUs of one run; leave out --mode");
+    if (q->nbatch > 1 || q->batch_auto || q->nhw > 1)
+        return topt_fail(err, TOPT_ERR_USAGE, "--as-is takes one --batch and one --hw");
+    json_t *run = topt_run_load(path, gpus, err);
+    int rc = run ? topt_run_ask(run, &a->asked, &source, err) : -1;
+    q->run_notes = json_incref(json_object_get(run, "notes"));
+    json_decref(run);
+    if (rc)
+        return topt_wrap(err, "--as-is");
+    q->run_asked = a->asked;
+    a->asked = topt_run_left_out(&q->run_asked);
+    topt_request_init(&q->run);
+    return topt_request_read(&q->run_asked, &q->run, NULL, err);
+}
+
 static int read_asked(struct topt_question *q, struct topt_error *err)
 {
     const struct topt_args *a = &q->a;
@@ -147,8 +172,11 @@ static int take_hw(struct topt_question *q, struct topt_error *err)
 {
     if (load_hw(q, err))
         return -1;
-    q->r.hw = q->hw;
-    if (!topt_request_complete(&q->r, err))
+    q->r.hw = q->run.hw = q->hw;
+    q->run.model = q->model;
+    q->run.threads = q->r.threads;
+    if (!topt_request_complete(&q->r, err) &&
+        (!q->a.as_is || !topt_request_complete(&q->run, err)))
         return 0;
     if (err && err->code == TOPT_ERR_INVAL)
         err->code = TOPT_ERR_USAGE;
@@ -210,11 +238,15 @@ int topt_ask(struct topt_question *q, const struct topt_option *table, const cha
         topt_options_help(stdout, usage, table);
     if (rc)
         return rc;
+    if (n == 0 && q->a.as_is && *q->a.as_is) /* the word after it is the model's file */
+        model[n++] = q->a.as_is;
     if (n != 1)
         return topt_fail(err, TOPT_ERR_USAGE, "which model? usage: %.*s",
                          (int)strcspn(usage, "\n"), usage);
+    q->path = model[0];
     if (read_batches(q, err) || read_hardware(q, err) || read_prices(q, err) ||
-        read_limit(&q->a, err) || read_asked(q, err)) {
+        (q->a.as_is && read_run(q, err)) || read_limit(&q->a, err) ||
+        read_asked(q, err)) {
         if (err->code == TOPT_ERR_INVAL)
             err->code = TOPT_ERR_USAGE;
         return -1;
@@ -225,7 +257,6 @@ int topt_ask(struct topt_question *q, const struct topt_option *table, const cha
     if (q->nhw > 1 && strcmp(argv[0], "plan"))
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--hw takes one profile here; topt plan takes several");
-    q->path = model[0];
     q->r.seed = (uint64_t)q->a.seed;
     q->r.proposals = q->a.proposals;
     return load(q, err);

@@ -26,6 +26,7 @@ struct topt_args {
     const char *hw, *batch; /* a file, too, or several; several, or "auto" */
     const char *price;      /* one for each of hw */
     const char *output, *plan, *svg, *loss, *as, *part, *lines, *limit;
+    const char *as_is; /* a run's script; "": the model's file is one; NULL: none */
     int64_t threads, count, seed, work, entries, proposals;
     double seconds, capacity;
     int json, quiet;
@@ -45,6 +46,10 @@ struct topt_question {
     struct topt_request said;              /* before the profile decided the rest */
     int64_t batch[TOPT_FIELD_COUNTS_MOST]; /* --batch N,N... */
     int nbatch, batch_auto;
+    /* --as-is: what the run says, with all that it has chosen, and the request of it. */
+    struct topt_query run_asked;
+    struct topt_request run;
+    json_t *run_notes;       /* owned */
     struct topt_watch watch; /* while the search runs */
 };
 

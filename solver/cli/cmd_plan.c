@@ -27,12 +27,17 @@ static const struct topt_option plan_options[] = {
     TOPT_EXAMPLE("topt plan config.json --hw a100-80-dgx --batch 64 --seq 4096 --mode "
                  "profiling --svg curve.svg",
                  "every number of GPUs, as a table and as a picture"),
+    TOPT_EXAMPLE("topt plan pretrain_gpt.sh --as-is --hw a100-80-dgx",
+                 "what a Megatron-LM script will take, and what would be better"),
     TOPT_EXAMPLE("topt sbatch --topt-hw=a100-80-dgx --topt-model=config.json "
                  "--topt-batch=64 train.sh",
                  "the same question for a job of Slurm, which is submitted with the GPUs "
                  "that it needs"),
     TOPT_FIELDS_ASKED(ASK_ROW){"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE",
                                "draw the curve of --mode profiling"},
+    {"as-is", TOPT_OPT_MAYBE, ASK_AT(as_is), "[FILE]",
+     "the run that MODEL is a script of, or FILE configures, beside the best plan on its "
+     "GPUs (Megatron-LM's arguments, torchtitan's settings or ds_config.json)"},
     {"lines", TOPT_OPT_STRING, ASK_AT(lines), "WHAT",
      "print KEY=VALUE lines, as sbatch reads them: plan, table (with the alternatives) "
      "or all"},
@@ -168,6 +173,22 @@ static int exit_of(const json_t *answer)
                                     : topt_err_exit(TOPT_ERR_INFEASIBLE);
 }
 
+/* A run beside the best plan on its GPUs. */
+static int plan_as_is(struct topt_question *q, json_t **ret, struct topt_error *err)
+{
+    struct topt_memo *memo = topt_memo_create();
+    if (!memo)
+        return topt_nomem(err, "the plan");
+    int rc = topt_plan_beside_run(&q->r, &q->run, memo, ret, err);
+    topt_memo_destroy(memo);
+    if (!rc) {
+        json_t *run = json_object_get(*ret, "as_is");
+        json_object_set_new(run, "degrees", json_string(q->run_asked.degrees));
+        json_object_set(run, "notes", q->run_notes);
+    }
+    return rc;
+}
+
 /* One batch, several, or the one that fills a GPU; or several kinds of hardware. */
 static int ask_batches(struct topt_question *q, json_t **ret, struct topt_error *err)
 {
@@ -183,6 +204,8 @@ static int ask_batches(struct topt_question *q, json_t **ret, struct topt_error 
                          "--lines");
     if (q->nhw > 1)
         return topt_hardware_compare(q, ret, err);
+    if (q->a.as_is)
+        return plan_as_is(q, ret, err);
     return q->batch_auto ? topt_batches_fill(q, ret, err)
            : several     ? topt_batches_compare(q, ret, err)
                          : topt_plan(&q->r, ret, err);

@@ -5,10 +5,12 @@
 
 #include "ask.h"
 #include "topt_cli.h"
+#include "topt_drawing.h"
 #include "topt_json.h"
 #include "topt_plan_doc.h"
 #include "topt_question.h"
 #include "topt_simulate.h"
+#include "topt_staged.h"
 #include "topt_text.h"
 
 struct args {
@@ -44,15 +46,23 @@ static int put_file(const char *path, char *text, struct topt_error *err)
     return rc;
 }
 
-static char *title_of(const struct topt_plan_doc *p, enum topt_overlap overlap)
+/* 'strategy': in words. */
+static char *title_of(const struct topt_plan_doc *p, const char *strategy,
+                      enum topt_overlap overlap)
 {
     struct topt_text t = {0};
-    char *words = topt_plan_strategy_words(p);
-    topt_text_add(&t, "%s on %d GPU%s of %s: %s; overlap %s", p->model->name,
-                  p->mesh.devices, p->mesh.devices > 1 ? "s" : "", topt_hw_name(p->hw),
-                  words ? words : "", topt_overlap_name(overlap));
-    free(words);
+    topt_text_add(&t, "%s on %d GPU%s of %s: %s; overlap %s", p->model->name, p->gpus,
+                  p->gpus > 1 ? "s" : "", topt_hw_name(p->hw), strategy,
+                  topt_overlap_name(overlap));
     return t.s;
+}
+
+/* Nothing into a document that was not made. */
+static void put_prediction(const struct topt_plan_doc *p, json_t *doc)
+{
+    if (p->id[0])
+        json_object_set_new(doc, "plan_id", json_string(p->id));
+    json_object_set_new(doc, "predicted_ns", json_integer(p->time_ns));
 }
 
 /* What is predicted of a plan is predicted under its own overlap. */
@@ -60,10 +70,9 @@ static json_t *document(const struct topt_plan_doc *p, const struct topt_simulat
                         const struct topt_simulate_options *o)
 {
     json_t *doc = topt_simulation_json(s, o);
-    if (doc && p->id[0])
-        json_object_set_new(doc, "plan_id", json_string(p->id));
-    if (doc && o->overlap == p->settings.overlap)
-        json_object_set_new(doc, "predicted_ns", json_integer(p->time_ns));
+    put_prediction(p, doc);
+    if (o->overlap != p->settings.overlap)
+        json_object_del(doc, "predicted_ns");
     return doc;
 }
 
@@ -104,7 +113,8 @@ static int simulate(const struct args *a, const struct topt_plan_doc *p,
     }
     if (topt_simulate(&k, p->strategy, &o, &s, err))
         return -1;
-    char *title = title_of(p, o.overlap);
+    char *words = topt_plan_strategy_words(p);
+    char *title = title_of(p, words ? words : "", o.overlap);
     json_t *doc = document(p, &s, &o);
     int rc = 0;
     if (a->trace)
@@ -115,9 +125,61 @@ static int simulate(const struct args *a, const struct topt_plan_doc *p,
         rc = topt_cli_write_json(doc, a->output ? a->output : "-", err);
     else if (!rc)
         show(doc);
+    free(words);
     free(title);
     json_decref(doc);
     topt_simulation_fini(&s);
+    return rc;
+}
+
+static void show_stages(const json_t *doc)
+{
+    char a[32], b[32], c[32];
+    size_t i;
+    json_t *x;
+    int64_t time = topt_json_whole_at(doc, "time_ns");
+    printf("%s per step: %s compute, %s exposed communication, %s bubble and waiting\n",
+           topt_show_ns(time, a, sizeof a),
+           topt_show_ns(topt_json_whole_at(doc, "compute_ns"), b, sizeof b),
+           topt_show_ns(topt_json_whole_at(doc, "network_ns"), c, sizeof c),
+           topt_show_ns(topt_json_whole_at(doc, "idle_ns"), (char[32]){0}, 32));
+    printf("schedule  %s, %lld micro-batches\n  stage       busy     bubble     memory\n",
+           topt_json_words_at(doc, "schedule"),
+           (long long)topt_json_whole_at(doc, "of_micro_batches"));
+    json_array_foreach(json_object_get(doc, "stages"), i, x)
+        printf("  %5zu %10s %10s %10s\n", i,
+               topt_show_ns(topt_json_whole_at(x, "busy_ns"), a, sizeof a),
+               topt_show_ns(topt_json_whole_at(x, "bubble_ns"), b, sizeof b),
+               topt_show_bytes(topt_json_whole_at(x, "memory_bytes"), c, sizeof c));
+}
+
+/* Of pipeline stages the passes of their schedule. */
+static int simulate_stages(const struct args *a, const struct topt_plan_doc *p,
+                           const json_t *plan, struct topt_error *err)
+{
+    struct topt_costing k = {p->micro, p->hw, &p->mesh, &p->settings, p->router, NULL};
+    struct topt_staged s;
+    if (a->overlap || a->bucket)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--overlap and --bucket are for plans without pipeline stages; "
+                         "ask topt plan with --overlap");
+    if (topt_staged_step(&k, p->strategy, &s, err))
+        return -1;
+    char *title = title_of(p, topt_json_words_at(plan, "strategy"), p->settings.overlap);
+    json_t *doc = topt_staged_json(&s);
+    int rc = doc ? 0 : topt_nomem(err, "the schedule");
+    put_prediction(p, doc);
+    if (!rc && a->trace)
+        rc = put_file(a->trace, topt_trace_stages(doc), err);
+    if (!rc && a->svg)
+        rc = put_file(a->svg, topt_svg_stages(doc, title ? title : ""), err);
+    if (!rc && (a->json || a->output))
+        rc = topt_cli_write_json(doc, a->output ? a->output : "-", err);
+    else if (!rc)
+        show_stages(doc);
+    free(title);
+    json_decref(doc);
+    topt_staged_fini(&s);
     return rc;
 }
 
@@ -132,7 +194,8 @@ int topt_cmd_simulate(int argc, char **argv)
         return 0;
     json_t *doc = rc ? NULL : topt_cli_read_plan(path[0], &err);
     rc = !doc || topt_plan_read(topt_plan_in(doc), &p, &err) ||
-         topt_plan_without_stages(p, "topt simulate", &err) || simulate(&a, p, &err);
+         (p->settings.stages > 1 ? simulate_stages(&a, p, topt_plan_in(doc), &err)
+                                 : simulate(&a, p, &err));
     json_decref(doc);
     topt_plan_doc_destroy(p);
     return rc ? topt_cli_fail("simulate", &err) : 0;

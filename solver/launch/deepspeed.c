@@ -1,7 +1,8 @@
 /* deepspeed.c - DeepSpeed: ds_config.json and its launcher.
  *
  * Its batch equation multiplies micro-batch and accumulation by all ranks, those of tensor
- * parallelism included, so the batch itself is only written where there is none. */
+ * parallelism included, so the batch itself is only written where there is none.  Pipeline stages are
+ * code there: topt_pipeline.py has the module that makes them. */
 #include "job.h"
 
 #include <stdlib.h>
@@ -27,12 +28,34 @@ static json_t *config(const struct job *j)
     else
         json_object_set_new(c, "tensor_parallel",
                             json_pack("{s:I}", "autotp_size", (json_int_t)j->tp));
+    if (j->pp > 1) /* 1: each layer is checkpointed */
+        json_object_set_new(
+            c, "pipeline",
+            json_pack("{s:i}", "activation_checkpoint_interval", j->recompute));
     if (j->precision == JOB_BF16) {
         json_t *b = json_object_get(c, "bf16");
         json_object_set_new(b, "bf16_master_weights_and_grads", json_true());
         json_object_set_new(b, "bf16_optimizer_states", json_true());
     }
     return c;
+}
+
+/* Layers whose class is named are dealt out equally; what stands before and behind them stays with the
+ * first and the last stage. */
+static int write_stages(const struct job *j, struct sheet *s, struct topt_error *err)
+{
+    struct topt_text t = {0};
+    topt_text_add(
+        &t,
+        "\"\"\"The pipeline stages of the plan %s.\"\"\"\n"
+        "from deepspeed.pipe import PipelineModule\n\n\n"
+        "def stages(layers, loss_fn, block):\n"
+        "    \"\"\"Layers in the order of the model; block: the class of those that "
+        "repeat, by name.\"\"\"\n"
+        "    return PipelineModule(layers=layers, loss_fn=loss_fn, "
+        "num_stages=%lld, partition_method=\"type:\" + block)\n",
+        j->id, (long long)j->pp);
+    return topt_sheet_file(s, "topt_pipeline.py", &t, err);
 }
 
 static int write_config(const struct job *j, struct sheet *s, struct topt_error *err)
@@ -55,7 +78,13 @@ static void remarks(const struct job *j, struct sheet *s)
                       "deepspeed.initialize() gets the optimizer (%s), the data loader "
                       "%lld samples per rank at a time",
                       j->optimizer, (long long)j->micro);
-    if (j->recompute)
+    if (j->pp > 1)
+        topt_sheet_script(s,
+                          "the model is topt_pipeline.stages(LAYERS, LOSS, CLASS), and "
+                          "engine.train_batch(ITERATOR) takes a step of %lld "
+                          "micro-batches",
+                          (long long)j->steps);
+    else if (j->recompute)
         topt_sheet_script(s,
                           "model.gradient_checkpointing_enable(): the configuration can "
                           "only tune checkpoints that the model makes");
@@ -104,6 +133,10 @@ int topt_launch_deepspeed(const struct job *j, struct sheet *s, struct topt_erro
     struct topt_text t = {0};
     if (topt_job_splits(j, "deepspeed", 0, err) || topt_job_train_fits(j, 3, err))
         return -1;
+    if (j->tp > 1 && j->pp > 1)
+        return topt_job_refuse(j, "deepspeed", err,
+                               "DeepSpeed's AutoTP splits models of transformers, not "
+                               "the layers of pipeline stages");
     if (j->tp > 1 && j->model.experts)
         return topt_job_refuse(j, "deepspeed", err,
                                "DeepSpeed does not split experts by tensor parallelism");
@@ -114,7 +147,8 @@ int topt_launch_deepspeed(const struct job *j, struct sheet *s, struct topt_erro
     if (topt_sheet_file(s, "launch.sh", &t, err))
         return -1;
     remarks(j, s);
-    if (write_config(j, s, err) || topt_job_write_train(j, s, err))
+    if (write_config(j, s, err) || topt_job_write_train(j, s, err) ||
+        (j->pp > 1 && write_stages(j, s, err)))
         return -1;
     return j->nodes > 1 ? write_hosts(j, s, err) : 0;
 }

@@ -244,6 +244,26 @@ static int read_mesh(const json_t *plan, struct job *j, struct topt_error *err)
     return 0;
 }
 
+static int read_order(const json_t *u, struct job *j, struct topt_error *err)
+{
+    const char *name;
+    struct topt_order_shape shape = {(int)j->pp, (int)j->vp, j->steps};
+    if (topt_json_string(u, "uniform", "schedule", &name, err))
+        return -1;
+    for (int i = 0; i < TOPT_ORDERS; i++) {
+        j->order = (enum topt_order_row)i;
+        if (!strcmp(topt_order_name(j->order), name))
+            return topt_order_takes(&topt_orders[i], &shape)
+                       ? 0
+                       : topt_fail(err, TOPT_ERR_INVAL,
+                                   "uniform.schedule: %s takes no %lld stages of %lld "
+                                   "chunks with %lld micro-batches",
+                                   name, (long long)j->pp, (long long)j->vp,
+                                   (long long)j->steps);
+    }
+    return topt_fail(err, TOPT_ERR_INVAL, "uniform.schedule: no schedule '%.40s'", name);
+}
+
 static int read_uniform(const json_t *plan, struct job *j, struct topt_error *err)
 {
     const json_t *u = json_object_get(plan, "uniform");
@@ -257,17 +277,32 @@ static int read_uniform(const json_t *plan, struct job *j, struct topt_error *er
         topt_json_bool_or(u, "uniform", "sequence_parallel", &j->sequence_parallel,
                           err) ||
         topt_json_int_or(u, "uniform", "pp", 1, MAX_RANKS, &j->pp, err) ||
-        topt_json_int_or(u, "uniform", "vp", 1, MAX_RANKS, &j->vp, err))
+        topt_json_int_or(u, "uniform", "vp", 1, MAX_RANKS, &j->vp, err) ||
+        topt_json_int_or(u, "uniform", "ep", 1, MAX_RANKS, &j->ep, err) ||
+        topt_json_int_or(u, "uniform", "etp", 1, MAX_RANKS, &j->etp, err))
         return -1;
     if (j->dp * j->tp * j->pp != j->gpus)
         return topt_fail(
             err, TOPT_ERR_INVAL, "uniform: %lld x %lld x %lld ranks are not %lld",
             (long long)j->dp, (long long)j->tp, (long long)j->pp, (long long)j->gpus);
+    if (j->ep > 1 && (j->dp * j->tp) % (j->ep * j->etp))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "uniform: experts over %lld x %lld ranks of %lld",
+                         (long long)j->ep, (long long)j->etp, (long long)(j->dp * j->tp));
     j->layers = json_object_get(u, "layers");
     if (j->pp > 1 && json_array_size(j->layers) != (size_t)(j->pp * j->vp))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "uniform.layers: not the layers of %lld stages of %lld chunks",
                          (long long)j->pp, (long long)j->vp);
+    j->shard = j->dp;
+    if ((j->pp > 1 && read_order(u, j, err)) ||
+        topt_json_int_or(u, "uniform", "shard", 1, MAX_RANKS, &j->shard, err) ||
+        topt_json_int_or(u, "uniform", "recompute_layers", 0, MAX_SIZE,
+                         &j->recompute_layers, err))
+        return -1;
+    if (j->dp % j->shard)
+        return topt_fail(err, TOPT_ERR_INVAL, "uniform.shard: %lld do not divide dp %lld",
+                         (long long)j->shard, (long long)j->dp);
     if (j->batch % (j->dp * j->micro) || j->batch / (j->dp * j->micro) != j->steps)
         return topt_job_refuse(j, "pytorch", err,
                                "batch %lld is not %lld ranks x micro-batch %lld x %lld",
@@ -321,6 +356,8 @@ int topt_job_read(const json_t *plan, struct job *ret, struct topt_error *err)
                     .steps = 1,
                     .pp = 1,
                     .vp = 1,
+                    .ep = 1,
+                    .etp = 1,
                     .train = "all"};
     const json_t *settings = json_object_get(plan, "settings");
     const json_t *model = json_object_get(plan, "model"), *ops;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "topt_error.h"
+#include "topt_order.h"
 #include "topt_text.h"
 
 enum job_precision { JOB_F32, JOB_BF16_MIXED, JOB_BF16, JOB_F64, JOB_F16_MIXED };
@@ -26,15 +27,19 @@ struct job {
     const json_t *plan;
     const char *id, *framework, *optimizer, *name, *hw, *mode;
     enum job_precision precision;
-    int64_t nodes, per_node, gpus, dp, tp, pp, vp, zero, micro, steps, batch, seq;
+    int64_t nodes, per_node, gpus, dp, tp, pp, vp, ep, etp, zero, micro, steps, batch,
+        seq;
+    int64_t recompute_layers; /* the first of each chunk of a stage alone; 0: all */
+    int64_t shard;            /* of 'dp', those that 'zero' shards over */
     /* 'dp' and what follows from it are 0 of a plan that splits operators each in its own way. */
     int recompute, overlap; /* hides reductions behind computation */
     int sequence_parallel;  /* beside tensor parallelism */
     const json_t
         *layers; /* of each chunk of pipeline stages, in the model's order; NULL: none */
-    const char *loss;  /* the kernel of the loss, by name */
-    const char *train; /* as topt_model_train() was told; "all" */
-    int64_t trained;   /* parameters, of a plan that does not train all */
+    enum topt_order_row order; /* their schedule */
+    const char *loss;          /* the kernel of the loss, by name */
+    const char *train;         /* as topt_model_train() was told; "all" */
+    int64_t trained;           /* parameters, of a plan that does not train all */
     struct job_model model;
 };
 

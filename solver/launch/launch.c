@@ -20,11 +20,15 @@ static const struct target {
     int (*write)(const struct job *j, struct sheet *s, struct topt_error *err);
     struct topt_launch_pin pin;
     const char *no_fp16; /* why what it starts can't train in fp16; NULL: it can */
-    int stages; /* it is told of pipeline stages by options; else the script has them written out */
+    int replicas; /* it shards over a part of the data parallel ranks, where it is told so */
+    /* Of pipeline stages: levels of sharding beside them, as bits; 0: a script has to have them written out.
+     * Whether a stage may have several chunks, and chunks unlike numbers of layers. */
+    int stage_levels, chunks, uneven;
 } targets[] = {
     {.name = "torchrun",
      .framework = "pytorch",
      .write = topt_launch_torchrun,
+     .replicas = 1,
      .no_fp16 = "topt_apply.py scales no loss; --for hf and --for accelerate do",
      .pin = {"pytorch/pytorch", "v2.14.1", "2026-10-20",
              "tested on CPU with a small GPT on 2026-11-22, not on GPUs"}},
@@ -37,20 +41,27 @@ static const struct target {
      .framework = "deepspeed",
      .write = topt_launch_deepspeed,
      .pin = {"deepspeedai/DeepSpeed", "edaa7221267243c7be7fb49c5d5f5c4fb97b4641",
-             "2026-08-22", "not run"}},
+             "2026-08-22", "not run"},
+     .stage_levels = 1 << 0 | 1 << 1},
     {.name = "megatron",
      .framework = "megatron",
      .write = topt_launch_megatron,
      .pin = {"NVIDIA/Megatron-LM", "d98e8a64ddf34856e74b24714e3bedb2f5a39553",
              "2026-08-22", "not run"},
-     .stages = 1},
+     .replicas = 1,
+     .stage_levels = 1 << 0 | 1 << 1,
+     .chunks = 1,
+     .uneven = 1},
     {.name = "torchtitan",
      .framework = "torchtitan",
      .write = topt_launch_torchtitan,
      .no_fp16 = "torchtitan scales no loss, so that it does not train in fp16",
      .pin = {"pytorch/torchtitan", "b5bcd76c66d0acb1a08b176d9639425bc55e0b2a",
              "2026-08-21", "not run"},
-     .stages = 1},
+     .replicas = 1,
+     .stage_levels = 1 << 0 | 1 << 2 | 1 << 3,
+     .chunks = 1,
+     .uneven = 1},
     {.name = "hf",
      .framework = "pytorch",
      .write = topt_launch_hf,
@@ -336,6 +347,40 @@ static int check_loss(const struct job *j, const struct target *t, struct sheet 
     return 0;
 }
 
+/* What a framework refuses of pipeline stages: read of Megatron-LM's arguments.py and schedules.py,
+ * torchtitan's distributed/pipeline_parallel.py and DeepSpeed's runtime/pipe at the pinned commits. */
+static int check_stages(const struct job *j, const struct target *t,
+                        struct topt_error *err)
+{
+    size_t i;
+    json_t *layers;
+    if (!t->stage_levels)
+        return topt_job_refuse(
+            j, "megatron", err,
+            "for %.20s pipeline stages have to be written into the training "
+            "script; this plan has %lld",
+            t->name, (long long)j->pp);
+    if (j->dp > 1 && !(t->stage_levels >> j->zero & 1))
+        return topt_job_refuse(j, t->framework, err,
+                               "%.20s has no ZeRO-%lld beside pipeline stages", t->name,
+                               (long long)j->zero);
+    if (j->vp > 1 && !t->chunks)
+        return topt_job_refuse(j, "megatron", err,
+                               "%.20s has no interleaved schedule, and this plan has "
+                               "%lld chunks of each stage",
+                               t->name, (long long)j->vp);
+    if (!t->uneven && !topt_job_even_stages(j))
+        return topt_job_refuse(j, t->framework, err,
+                               "%.20s's stages have equally many layers here", t->name);
+    json_array_foreach(j->layers, i, layers)
+    {
+        if (json_integer_value(layers) < 1)
+            return topt_job_refuse(j, t->framework, err,
+                                   "chunk %zu of the pipeline has no layer", i);
+    }
+    return 0;
+}
+
 static int check(const struct job *j, const struct target *t, struct sheet *s,
                  struct topt_error *err)
 {
@@ -348,12 +393,13 @@ static int check(const struct job *j, const struct target *t, struct sheet *s,
                                j->framework);
     if (!j->dp && strcmp(t->name, "topt"))
         return refuse_own(j, err);
-    if (j->pp > 1 && !t->stages)
-        return topt_job_refuse(
-            j, "megatron", err,
-            "for %.20s pipeline stages have to be written into the training "
-            "script; this plan has %lld",
-            t->name, (long long)j->pp);
+    if (j->shard < j->dp && !t->replicas)
+        return topt_job_refuse(j, "pytorch", err,
+                               "for %.20s parameters are sharded over all %lld data "
+                               "parallel ranks, not over %lld with replicas",
+                               t->name, (long long)j->dp, (long long)j->shard);
+    if (j->pp > 1 && check_stages(j, t, err))
+        return -1;
     if (j->precision == JOB_F16_MIXED && t->no_fp16)
         return refuse_fp16(j, t, err);
     if (j->precision == JOB_F64 && strcmp(t->name, "topt"))
@@ -470,6 +516,10 @@ int topt_launch_environment(const json_t *plan, json_t **ret, struct topt_error 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         snprintf(number, sizeof number, "%lld", (long long)numbers[i].value);
         json_object_set_new(e, numbers[i].name, json_string(number));
+    }
+    if (j.shard < j.dp) {
+        snprintf(number, sizeof number, "%lld", (long long)j.shard);
+        json_object_set_new(e, "TOPT_SHARD", json_string(number));
     }
     json_object_set_new(e, "TOPT_PRECISION",
                         json_string(topt_job_precision(j.precision)));

@@ -43,16 +43,26 @@ static void write_parallel(const struct job *j, struct topt_text *t)
 {
     number(t, "--tensor-model-parallel-size", j->tp);
     write_stages(j, t);
+    if (j->ep > 1) {
+        number(t, "--expert-model-parallel-size", j->ep);
+        number(t, "--expert-tensor-parallel-size", j->etp);
+        flag(t, 1, "--moe-token-dispatcher-type alltoall");
+    }
     flag(t, j->tp > 1 && (j->sequence_parallel || j->model.experts),
          "--sequence-parallel");
     number(t, "--micro-batch-size", j->micro);
     number(t, "--global-batch-size", j->batch);
     flag(t, j->zero == 1 && j->dp > 1, "--use-distributed-optimizer");
+    if (j->shard < j->dp)
+        number(t, "--num-distributed-optimizer-instances", j->dp / j->shard);
     flag(t, j->dp > 1 && j->overlap, "--overlap-grad-reduce");
     flag(t, j->dp > 1 && j->overlap && j->zero == 1, "--overlap-param-gather");
-    flag(t, j->recompute,
-         "--recompute-granularity full --recompute-method uniform "
-         "--recompute-num-layers 1");
+    if (j->recompute) {
+        topt_text_add(t, " \\\n    --recompute-granularity full --recompute-method %s",
+                      j->recompute_layers ? "block" : "uniform");
+        number(t, "--recompute-num-layers",
+               j->recompute_layers ? j->recompute_layers : 1);
+    }
     flag(t, !strcmp(j->loss, "fused"),
          "--cross-entropy-loss-fusion --cross-entropy-fusion-impl te");
     flag(t, j->precision == JOB_BF16_MIXED, "--bf16");
@@ -141,6 +151,9 @@ static int check(const struct job *j, struct topt_error *err)
             "Megatron-LM shards optimizer states at most, and this plan "
             "has ZeRO-%lld",
             (long long)j->zero);
+    if (j->pp > 1 && j->order != TOPT_ORDER_1F1B && j->order != TOPT_ORDER_INTERLEAVED)
+        return topt_job_refuse(j, "megatron", err, "Megatron-LM has no schedule %s",
+                               topt_order_name(j->order));
     if (j->precision == JOB_BF16)
         return topt_job_refuse(
             j, "megatron", err,

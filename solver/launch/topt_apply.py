@@ -37,6 +37,7 @@ def setting(name, planned):
 DP = setting("DP", PLAN["dp"])
 TP = setting("TP", PLAN["tp"])
 ZERO = setting("FSDP", PLAN["zero"]) if DP > 1 else 0
+SHARD = setting("SHARD", PLAN["shard"] if DP == PLAN["dp"] else DP)  # of DP, those that FSDP shards over; the others are replicas
 RECOMPUTE = setting("RECOMPUTE", PLAN["recompute"])
 MICRO_BATCH = setting("MICRO_BATCH", PLAN["micro_batch"])
 ACCUMULATION = setting("ACCUMULATION", PLAN["accumulation"])
@@ -350,13 +351,13 @@ def apply(model, device):
     mesh = None
     if TP > 1 or ZERO >= 2:
         from torch.distributed.device_mesh import init_device_mesh
-        mesh = init_device_mesh(device.type, (DP, TP), mesh_dim_names=("dp", "tp"))
+        mesh = init_device_mesh(device.type, (DP // SHARD, SHARD, TP), mesh_dim_names=("replicas", "shard", "tp"))
     if TP > 1:
         split(model, blocks, mesh["tp"])
     if RECOMPUTE:
         blocks = recompute(blocks)
     if ZERO >= 2:
-        shard(model, blocks, mesh["dp"])
+        shard(model, blocks, mesh["replicas", "shard"] if SHARD < DP else mesh["shard"])
         return model
     model.to(device)
     if DP > 1:

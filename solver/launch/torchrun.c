@@ -45,16 +45,17 @@ static void write_plan(const struct job *j, struct topt_text *t)
     char column[NAMES], row[NAMES];
     topt_text_add(t,
                   "PLAN = {\"id\": \"%s\", \"dp\": %lld, \"tp\": %lld, \"zero\": %lld, "
-                  "\"recompute\": %d,\n"
+                  "\"recompute\": %d, \"shard\": %lld,\n"
                   "        \"micro_batch\": %lld, \"accumulation\": %lld, "
                   "\"precision\": \"%s\",\n"
                   "        \"column\": \"%s\",\n"
                   "        \"row\": \"%s\",\n"
                   "        \"train\": \"%s\", \"trained\": %lld}\n",
                   j->id, (long long)j->dp, (long long)j->tp, (long long)j->zero,
-                  j->recompute, (long long)j->micro, (long long)j->steps,
-                  topt_job_precision(j->precision), modules(TOPT_BY_COLUMN, column),
-                  modules(TOPT_BY_ROW, row), j->train, (long long)j->trained);
+                  j->recompute, (long long)j->shard, (long long)j->micro,
+                  (long long)j->steps, topt_job_precision(j->precision),
+                  modules(TOPT_BY_COLUMN, column), modules(TOPT_BY_ROW, row), j->train,
+                  (long long)j->trained);
 }
 
 int topt_job_write_apply(const struct job *j, struct sheet *s, struct topt_error *err)

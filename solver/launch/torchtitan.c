@@ -106,15 +106,51 @@ static void set_word(struct topt_text *t, const char *key, const char *value)
     topt_text_add(t, "    config.%s = \"%s\"\n", key, value);
 }
 
+/* What torchtitan calls the rows of schedules; those that it has no class of are written pass by pass. */
+static const char *const classes[TOPT_ORDERS] = {
+    [TOPT_ORDER_1F1B] = "1F1B",
+    [TOPT_ORDER_INTERLEAVED] = "Interleaved1F1B",
+    [TOPT_ORDER_GPIPE] = "GPipe",
+    [TOPT_ORDER_INTERLEAVED_ZB] = "InterleavedZeroBubble",
+    [TOPT_ORDER_ZBV] = "ZBVZeroBubble",
+    [TOPT_ORDER_DUALPIPE_V] = "DualPipeV"};
+static const char any_class[] = "PipelineScheduleMulti", csv[] = "topt_schedule.csv";
+
+/* A line for each stage: chunk, what a pass does (F, B, or B as I and W), micro-batch. */
+static int write_schedule(const struct job *j, struct sheet *s, struct topt_error *err)
+{
+    const struct topt_order *o = &topt_orders[j->order];
+    struct topt_order_shape shape = {(int)j->pp, (int)j->vp, j->steps};
+    struct topt_text t = {0};
+    for (int stage = 0; stage < shape.stages; stage++) {
+        struct topt_order_plan plan;
+        topt_order_plan(o, &shape, stage, &plan);
+        for (int64_t i = 0; i < plan.turns; i++) {
+            struct topt_turn turn = topt_order_turn(&plan, i);
+            topt_text_add(&t, "%s%d%c%lld", i ? "," : "",
+                          topt_order_chunk(o, &shape, stage, turn.chunk),
+                          turn.backward ? "BIW"[turn.part] : 'F',
+                          (long long)turn.micro_batch);
+        }
+        topt_text_add(&t, "\n");
+    }
+    return topt_sheet_file(s, csv, &t, err);
+}
+
 /* The modules of each chunk of layers, in the model's order. */
 static void write_stages(const struct job *j, struct topt_text *t)
 {
     int64_t layer = 0, n = (int64_t)json_array_size(j->layers);
+    const char *class = classes[j->order];
     set_number(t, "parallelism.pipeline_parallel_degree", j->pp);
     if (j->pp == 1)
         return;
-    set_word(t, "parallelism.pipeline_parallel_schedule",
-             j->vp > 1 ? "Interleaved1F1B" : "1F1B");
+    set_word(t, "parallelism.pipeline_parallel_schedule", class ? class : any_class);
+    if (!class)
+        topt_text_add(t,
+                      "    config.parallelism.pipeline_parallel_schedule_csv = "
+                      "os.path.join(os.path.dirname(__file__), \"%s\")\n",
+                      csv);
     set_number(t, "parallelism.num_pp_microbatches", j->steps);
     topt_text_add(t, "    config.parallelism.module_fqns_per_model_part = [\n");
     for (int64_t i = 0; i < n; i++) {
@@ -131,8 +167,9 @@ static void write_stages(const struct job *j, struct topt_text *t)
 static void write_parallel(const struct job *j, struct topt_text *t)
 {
     int sharded = j->zero >= 2;
-    set_number(t, "parallelism.data_parallel_replicate_degree", sharded ? 1 : j->dp);
-    set_number(t, "parallelism.data_parallel_shard_degree", sharded ? j->dp : 1);
+    int64_t shard = sharded ? j->shard : 1;
+    set_number(t, "parallelism.data_parallel_replicate_degree", j->dp / shard);
+    set_number(t, "parallelism.data_parallel_shard_degree", shard);
     set_word(t, "parallelism.fsdp_reshard_after_forward",
              j->zero == 2 ? "never" : "always");
     set_number(t, "parallelism.tensor_parallel_degree", j->tp);
@@ -141,7 +178,7 @@ static void write_parallel(const struct job *j, struct topt_text *t)
                       j->sequence_parallel ? "True" : "False");
     write_stages(j, t);
     set_number(t, "parallelism.context_parallel_degree", 1);
-    set_number(t, "parallelism.expert_parallel_degree", 1);
+    set_number(t, "parallelism.expert_parallel_degree", j->ep);
 }
 
 static void write_training(const struct job *j, struct topt_text *t)
@@ -160,6 +197,11 @@ static int write_config(const struct job *j, const struct known *k, struct sheet
                         struct topt_error *err)
 {
     struct topt_text t = {0};
+    int by_passes = j->pp > 1 && !classes[j->order];
+    if (by_passes && write_schedule(j, s, err))
+        return -1;
+    if (by_passes)
+        topt_text_add(&t, "import os\n\n");
     if (j->recompute)
         topt_text_add(&t, "from torchtitan.distributed.activation_checkpoint import "
                           "FullAC\n");

@@ -87,7 +87,8 @@ struct topt_layout topt_sharded_layout(const struct topt_op *op, int operand,
                                        const struct topt_mesh *mesh)
 {
     struct topt_layout l = topt_value_layout(op, operand, c, mesh);
-    uint32_t replicas = topt_replica_axes(op, operand, c, mesh);
+    uint32_t replicas = topt_replica_axes(op, operand, c, mesh) >> c->whole_axes
+                                                                       << c->whole_axes;
     int8_t axes[TOPT_MAX_AXES];
     int dim = c->zero == TOPT_ZERO_OWNER ? topt_operand_rank(op, operand) - 2
                                          : widest(op, operand, &l, mesh);
@@ -162,7 +163,7 @@ static int has_replicas(const struct topt_op *op, const struct topt_config *c,
 {
     for (int o = 0; o < op->spec->noperands; o++)
         if ((c->zero == TOPT_ZERO_PARAM || topt_is_trained(op, o)) &&
-            topt_replica_axes(op, o, c, mesh))
+            topt_replica_axes(op, o, c, mesh) >> c->whole_axes)
             return 1;
     return 0;
 }
@@ -195,6 +196,9 @@ int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
             (op->spec->even >> d & 1 && op->count[d] % parts[d]))
             return 0;
     }
+    if (c->whole_axes && (c->zero < TOPT_ZERO_STATE || c->zero > TOPT_ZERO_PARAM ||
+                          c->whole_axes > mesh->naxes))
+        return 0;
     if (c->zero == TOPT_ZERO_NONE)
         return 1;
     if (c->zero >= TOPT_ZERO_SPARSE ? topt_table_sparse(op) < 0 : has_tables(op))

@@ -163,17 +163,20 @@ static int same_hub(const struct topt_evaluator *a, int x, int y)
 }
 
 /* A kind is the number of the first operator of it; of hubs, after all operators, that
- * of the first tensor.  In a model of layers the nearest one alike is a layer back. */
-static void find_kinds(struct topt_evaluator *a)
+ * of the first tensor.  In a model of layers the nearest one alike is a layer back; 'before' has of each
+ * operator the one before that is alike, and of the first of these the last seen. */
+static void find_kinds(struct topt_evaluator *a, int *before)
 {
     const struct topt_model *m = a->k.model;
     for (int i = 0; i < m->nops; i++) {
+        int first = m->alike[i], k = first < i ? before[first] : i;
         a->kind_of_op[i] = i;
-        for (int k = i - 1; k >= 0; k--)
-            if (topt_same_op(m, k, i)) {
-                a->kind_of_op[i] = a->kind_of_op[k];
-                break;
-            }
+        while (k < i && !topt_same_op(m, k, i))
+            k = k == first ? i : before[k];
+        if (k < i)
+            a->kind_of_op[i] = a->kind_of_op[k];
+        before[i] = first < i ? before[first] : i;
+        before[first] = i;
     }
     for (int t = 0; t < m->ntensors; t++) {
         a->kind_of_hub[t] = m->nops + t;
@@ -611,8 +614,8 @@ static int init(struct topt_evaluator *a, const struct topt_costing *k, int peak
     a->into_hub = a->use + nops * TOPT_MAX_INPUTS;
     a->kind_of_op = a->into_hub + ntensors;
     a->kind_of_hub = a->kind_of_op + nops;
+    find_kinds(a, a->op);
     forget(a);
-    find_kinds(a);
     return topt_settings_fit(k->model, k->settings, a->err) ||
                    topt_totals_init(&a->totals, k, a->err) ||
                    topt_dataflow_init(&a->dataflow, k->model, a->err)
@@ -647,6 +650,11 @@ void topt_evaluator_limit(struct topt_evaluator *a, int64_t memory, int64_t time
 {
     a->totals.layers.memory_limit = memory;
     a->totals.layers.time_limit = time;
+}
+
+void topt_evaluator_passes(struct topt_evaluator *a, struct topt_passes *ret)
+{
+    a->totals.layers.passes = ret;
 }
 
 void topt_evaluator_destroy(struct topt_evaluator *a)

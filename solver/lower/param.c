@@ -16,6 +16,9 @@
  *
  * (the last two in rows.c).
  *
+ * Along a configuration's 'whole_axes' nothing is sharded: parts are the same there, and a
+ * reduce-scatter is followed by an all-reduce of the part (HSDP: Zhao et al., PyTorch FSDP, 2023).
+ *
  * Moves are the router's, so that they cost and run like any other.
  *
  * A frozen parameter is a value alone: whole or, under 'param', sharded.  It
@@ -49,7 +52,7 @@ static struct param param_of(const struct topt_op_writer *w, int x)
                       .partial = topt_grad_layout(w->o, x, w->c, w->f->mesh)};
     int shards = w->c->zero >= TOPT_ZERO_SPARSE
                      ? topt_table_sparse(w->o) == x
-                     : topt_layout_partial_mask(&p.partial) != 0;
+                     : topt_layout_partial_mask(&p.partial) >> w->c->whole_axes != 0;
     p.at = shards ? (enum topt_zero)w->c->zero : TOPT_ZERO_NONE;
     p.sharded = p.at ? topt_sharded_layout(w->o, x, w->c, w->f->mesh) : p.whole;
     return p;
@@ -196,7 +199,8 @@ int topt_parameter_bytes(const struct topt_settings *s)
 }
 
 struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
-                                                   const struct topt_settings *s)
+                                                   const struct topt_settings *s,
+                                                   int experts)
 {
     struct topt_least_parameters sum = {0};
     double each = topt_parameter_bytes(s), value = topt_element_bytes(s, TOPT_ELEM_REAL);
@@ -204,7 +208,8 @@ struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
     for (int i = 0; i < m->nops; i++)
         for (int x = 0; x < m->op[i].spec->noperands; x++) {
             const struct topt_op *o = &m->op[i];
-            if (o->operand[x].role != TOPT_PARAM || !o->operand[x].present)
+            if (o->operand[x].role != TOPT_PARAM || !o->operand[x].present ||
+                (experts && topt_op_experts(o) < 0))
                 continue;
             double n = (double)topt_operand_numbers(o, x), bits = (double)o->attrs.bits;
             sum.value += n * (bits > 0 ? bits / 8 : value);

@@ -75,6 +75,24 @@ int topt_stage_layers(const struct topt_model *m, int *ret_op)
     return *ret_op < 0 ? n : 0;
 }
 
+void topt_recompute_first(const struct topt_model *m, const int16_t *layers, int64_t n,
+                          struct topt_strategy *s)
+{
+    int in_chunk = -1, chunk = 0; /* the layer's number in its chunk */
+    for (int i = 0; i < m->nops; i++) {
+        int t = m->op[i].operand[m->op[i].output].tensor;
+        if (begins_layer(m, i) && ++in_chunk == layers[chunk]) {
+            in_chunk = 0;
+            chunk++;
+        }
+        if (in_chunk < n)
+            continue;
+        s->config[i].recompute = 0;
+        if (m->tensor[t].nconsumers > 1 && s->hub[t].keep == TOPT_HUB_RECOMPUTE)
+            s->hub[t].keep = TOPT_HUB_KEEP;
+    }
+}
+
 /* Operators before the first layer are cut with it, and those behind a layer with that one. */
 int topt_layers_init(struct topt_layers *t, struct topt_error *err)
 {
@@ -109,6 +127,7 @@ struct stages {
     struct topt_layers *t;
     const struct topt_strategy *strategy;
     struct topt_error *err;
+    const struct topt_order *order;
     struct topt_order_shape shape;
     int nlayers, nchunks;
     int64_t *weight;              /* by layer: the time of its passes */
@@ -120,6 +139,17 @@ struct stages {
     int64_t send_ns;
     struct topt_stage_costs *ret;
 };
+
+static int stage_of(const struct stages *x, int chunk)
+{
+    return topt_order_stage(x->order, &x->shape, chunk);
+}
+
+/* Have two stages the one table of the first and the last layer? */
+static int shares(const struct stages *x)
+{
+    return x->t->shared && stage_of(x, x->nchunks - 1) > 0;
+}
 
 /* The first piece of a layer. */
 static int from(const struct stages *x, int layer)
@@ -185,6 +215,13 @@ static void cut_layers(struct stages *x)
 
 /* ---- passes -------------------------------------------------------------------------- */
 
+enum {
+    FORWARD = 1 << TOPT_DURING_FORWARD,
+    BACKWARD = 1 << TOPT_DURING_BACKWARD,
+    ENDS = 1 << TOPT_DURING_BEGIN | 1 << TOPT_DURING_END,
+    NO_WEIGHTS = 1 << TOPT_DURING_COUNT /* without gradients of parameters */
+};
+
 /* The time of some parts of a step (bits) of the pieces between two layers, in one micro-batch. */
 static int part_ns(struct stages *x, int first, int last, int parts, int64_t *ret)
 {
@@ -199,6 +236,10 @@ static int part_ns(struct stages *x, int first, int last, int parts, int64_t *re
                                  : 1;
             if (!(parts >> d & 1))
                 *t = (struct topt_part_time){0};
+            if (parts & NO_WEIGHTS) {
+                t->compute_ns -= t->weights_ns;
+                t->reduce_ns = 0;
+            }
             t->compute_ns /= rounds;
             t->waited_ns /= rounds;
             t->gather_ns /= rounds;
@@ -215,12 +256,6 @@ static int part_ns(struct stages *x, int first, int last, int parts, int64_t *re
     struct topt_training_step step = {x->time, NULL, n, 1};
     return topt_step_run(x->t->schedule, &step, ret, &late, NULL, x->err);
 }
-
-enum {
-    FORWARD = 1 << TOPT_DURING_FORWARD,
-    BACKWARD = 1 << TOPT_DURING_BACKWARD,
-    ENDS = 1 << TOPT_DURING_BEGIN | 1 << TOPT_DURING_END
-};
 
 /* Bytes of a pass: forward the most that its pieces hold beside what they keep, backward the most that
  * the chunk's own step holds.  Parameters that are whole from forward to backward stay so. */
@@ -243,6 +278,41 @@ static int find_bytes(struct stages *x, int first, int last, struct topt_chunk *
     c->during[0][TOPT_HELD_WORK] = topt_max(most - grown, (int64_t)0);
     memcpy(c->during[1], held, sizeof held);
     c->during[1][TOPT_HELD_KEPT] -= grown;
+    return 0;
+}
+
+/* Gradients of what operators with parameters made, from which those of parameters follow. */
+static int64_t weights_bytes(const struct stages *x, int first, int last)
+{
+    const struct topt_model *m = x->t->model;
+    int64_t bytes = 0;
+    for (int i = x->t->layer[first].op * (first > 0);
+         i < (last < x->nlayers ? x->t->layer[last].op : m->nops); i++) {
+        const struct topt_op *o = &m->op[i];
+        int trained = 0;
+        for (int k = 0; k < o->spec->noperands; k++)
+            trained |= o->operand[k].present && o->operand[k].role == TOPT_PARAM;
+        if (!trained)
+            continue;
+        struct topt_shape shape = topt_operand_shape(o, o->output);
+        struct topt_layout l =
+            topt_grad_layout(o, o->output, &x->strategy->config[i], x->t->mesh);
+        int64_t of_logits = i >= m->head && i < m->loss;
+        bytes +=
+            topt_block_bytes(x->t->mesh, x->t->settings, &shape, &l, TOPT_ELEM_REAL) /
+            (of_logits ? topt_loss_chunks(x->t->settings->loss) : 1);
+    }
+    return topt_with_allocator(x->t->settings, bytes);
+}
+
+/* A backward pass in two parts. */
+static int split(struct stages *x, int first, int last, struct topt_chunk *c)
+{
+    int64_t inputs;
+    if (part_ns(x, first, last, BACKWARD | NO_WEIGHTS, &inputs))
+        return -1;
+    c->weights_ns = topt_max(c->ns[1] - inputs, (int64_t)0);
+    c->weights_kept = weights_bytes(x, first, last);
     return 0;
 }
 
@@ -276,7 +346,8 @@ static int find_chunks(struct stages *x)
         }
         if (part_ns(x, x->cut[c], x->cut[c + 1], FORWARD, &chunk->ns[0]) ||
             part_ns(x, x->cut[c], x->cut[c + 1], BACKWARD, &chunk->ns[1]) ||
-            find_bytes(x, x->cut[c], x->cut[c + 1], chunk))
+            find_bytes(x, x->cut[c], x->cut[c + 1], chunk) ||
+            (x->order->splits && split(x, x->cut[c], x->cut[c + 1], chunk)))
             return -1;
     }
     return 0;
@@ -326,9 +397,9 @@ static int find_ends(struct stages *x)
                 return -1;
             more = topt_max(with - without, (int64_t)0);
         }
-        x->end_ns[c % x->shape.stages] += more;
+        x->end_ns[stage_of(x, c)] += more;
     }
-    if (x->t->shared) {
+    if (shares(x)) {
         int64_t bytes = x->t->stays[0][TOPT_CLASS_GRAD];
         int64_t ns = topt_hw_collective_ns(x->t->hw, TOPT_ALL_REDUCE, pair, bytes);
         x->end_ns[0] += ns;
@@ -341,28 +412,34 @@ static int find_ends(struct stages *x)
 
 static void add_stays(const struct stages *x, int stage, int64_t ret[TOPT_CLASS_COUNT])
 {
-    for (int c = stage; c < x->nchunks; c += x->shape.stages)
+    for (int own = 0; own < x->shape.chunks; own++) {
+        int c = topt_order_chunk(x->order, &x->shape, stage, own);
         for (int p = from(x, x->cut[c]); p < from(x, x->cut[c + 1]); p++) {
             for (int i = 0; i < TOPT_CLASS_COUNT; i++)
                 ret[i] += x->t->stays[p][i];
             ret[TOPT_CLASS_BUFFERS] += x->t->bytes[p].whole;
         }
-    for (int i = 0; x->t->shared && stage == x->shape.stages - 1 && i < TOPT_CLASS_COUNT;
+    }
+    for (int i = 0; shares(x) && stage == x->shape.stages - 1 && i < TOPT_CLASS_COUNT;
          i++)
         ret[i] += x->t->stays[0][i];
 }
 
 /* A stage begins when the first micro-batch has come through the chunks before its own, works through all,
- * and then the last one goes back through these. */
+ * and then the last one goes back through these, beside which it may make gradients of parameters. */
 static int64_t least_ns(const struct stages *x)
 {
     int64_t most = 0, before = 0;
     for (int s = 0; s < x->shape.stages; s++) {
         int64_t ns = before;
-        for (int c = s; c < x->nchunks; c += x->shape.stages)
-            ns += x->shape.micro_batches * (x->chunk[c].ns[0] + x->chunk[c].ns[1]);
+        for (int own = 0; own < x->shape.chunks; own++) {
+            const struct topt_chunk *c =
+                &x->chunk[topt_order_chunk(x->order, &x->shape, s, own)];
+            ns += x->shape.micro_batches * (c->ns[0] + c->ns[1]);
+        }
         most = topt_max(most, ns + x->end_ns[s]);
-        before += x->chunk[s].ns[0] + x->chunk[s].ns[1] + 2 * x->send_ns;
+        before += x->chunk[s].ns[0] + x->send_ns +
+                  (x->order->splits ? 0 : x->chunk[s].ns[1] + x->send_ns);
     }
     return most;
 }
@@ -370,16 +447,17 @@ static int64_t least_ns(const struct stages *x)
 /* A stage holds what stays, and what its passes keep until the first goes backward. */
 static int64_t least_bytes(const struct stages *x)
 {
-    const struct topt_order *o = &topt_orders[x->t->settings->order];
     int64_t most = 0;
     for (int s = 0; s < x->shape.stages; s++) {
+        struct topt_order_plan plan;
         int64_t stays[TOPT_CLASS_COUNT] = {0}, bytes = 0;
         add_stays(x, s, stays);
         for (int i = 0; i < TOPT_CLASS_COUNT; i++)
             bytes += stays[i];
-        for (int64_t i = topt_order_ahead(o, &x->shape, s) - 1; i >= 0; i--) {
-            int chunk = topt_order_turn(o, &x->shape, s, i).chunk;
-            bytes += x->chunk[chunk * x->shape.stages + s].kept;
+        topt_order_plan(x->order, &x->shape, s, &plan);
+        for (int64_t i = plan.ahead - 1; i >= 0; i--) {
+            int own = topt_order_turn(&plan, i).chunk;
+            bytes += x->chunk[topt_order_chunk(x->order, &x->shape, s, own)].kept;
         }
         most = topt_max(most, bytes);
     }
@@ -446,7 +524,7 @@ static void put_time(struct stages *x, int64_t ns, struct topt_strategy_cost *co
     }
     sum->basis_ns[last] += left;
     for (int c = 0; c < x->nchunks; c++)
-        x->ret->busy_ns[c % x->shape.stages] +=
+        x->ret->busy_ns[stage_of(x, c)] +=
             x->shape.micro_batches * (x->chunk[c].ns[0] + x->chunk[c].ns[1]);
     for (int s = 0; s < x->shape.stages; s++)
         x->ret->busy_ns[s] += x->end_ns[s];
@@ -459,15 +537,13 @@ static int run(struct stages *x, struct topt_strategy_cost *cost)
                               .shape = x->shape,
                               .chunk = x->chunk,
                               .end_ns = x->end_ns,
-                              .send_ns = x->send_ns};
+                              .send_ns = x->send_ns,
+                              .passes = x->t->passes};
     int64_t ns;
     int rc = topt_pipeline_run(x->t->schedule, &p, &ns, held, x->err);
     if (rc)
         return -1;
     x->ret->stages = x->shape.stages;
-    x->ret->chunks = x->nchunks;
-    for (int c = 0; c < x->nchunks; c++)
-        x->ret->layers[c] = (int16_t)(x->cut[c + 1] - x->cut[c]);
     put_bytes(x, held, cost);
     put_time(x, ns, cost);
     return 0;
@@ -479,6 +555,9 @@ static int find_all(struct stages *x, struct topt_strategy_cost *cost)
         for (int p = from(x, i); p < from(x, i + 1); p++)
             x->weight[i] += passes_ns(&x->t->spent[p]);
     cut_layers(x);
+    x->ret->chunks = x->nchunks;
+    for (int c = 0; c < x->nchunks; c++)
+        x->ret->layers[c] = (int16_t)(x->cut[c + 1] - x->cut[c]);
     if (find_chunks(x) || find_ends(x))
         return -1;
     return is_beyond(x, cost) ? 0 : run(x, cost);
@@ -506,6 +585,7 @@ int topt_stages_cost(struct topt_layers *t, const struct topt_strategy *s,
     struct stages x = {.t = t,
                        .strategy = s,
                        .err = err,
+                       .order = &topt_orders[o->order],
                        .shape = {(int)o->stages, (int)o->stage_chunks, o->micro_batches},
                        .nlayers = t->nlayers,
                        .nchunks = (int)(o->stages * o->stage_chunks),

@@ -3,6 +3,7 @@
 #define TOPT_LOWER_STAGES_H
 
 #include "topt_lower.h"
+#include "topt_pipeline.h"
 
 /* A layer: its first piece, its first operator, and the tensor of samples that it is given. */
 struct topt_layer_cut {
@@ -26,6 +27,7 @@ struct topt_layers {
     int nlayers, shared; /* 'shared': the first and the last layer have one table */
     struct topt_fragment_cost summed; /* of all pieces */
     int64_t memory_limit, time_limit; /* topt_evaluator_limit() */
+    struct topt_passes *passes;       /* topt_evaluator_passes() */
 };
 /* With what is borrowed filled in. */
 int topt_layers_init(struct topt_layers *t, struct topt_error *err) TOPT_MUST_CHECK;

@@ -364,9 +364,27 @@ int64_t topt_tally_host_ns(const struct topt_tally *t)
     return t->kernels * t->times * t->k->settings->host_ns;
 }
 
+/* Does an instruction make gradients of parameters, and nothing else? */
+static int makes_weights(const struct topt_tally *t, const struct topt_instr *i)
+{
+    const struct topt_op *o = &t->k->model->op[i->op];
+    int weights = 0;
+    if (i->kind == TOPT_I_ADD && t->named[i->a].operand >= 0)
+        return o->operand[t->named[i->a].operand].role == TOPT_PARAM;
+    if (i->kind != TOPT_I_KERNEL || !i->backward)
+        return 0;
+    for (int x = 0; x < o->spec->noperands; x++) {
+        int is_param = o->operand[x].role == TOPT_PARAM;
+        if (i->grad[x] >= 0 && !is_param && x != o->output)
+            return 0;
+        weights |= i->grad[x] >= 0 && is_param;
+    }
+    return weights;
+}
+
 /* Add the time as often as the instruction happens. */
-static int spend(struct topt_tally *t, struct topt_time time, int network, uint32_t axes,
-                 struct topt_error *err)
+static int spend(struct topt_tally *t, const struct topt_instr *i, struct topt_time time,
+                 int network, struct topt_error *err)
 {
     int64_t ns;
     int64_t *part = network ? &t->cost.network_ns : &t->cost.compute_ns;
@@ -377,10 +395,11 @@ static int spend(struct topt_tally *t, struct topt_time time, int network, uint3
         return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
     struct topt_part_time *spent = &t->cost.spent.at[t->part]; /* parts of the above */
     uint8_t links = network && ns && t->k->settings->by_schedule
-                        ? topt_group_links(t->k->mesh, axes)
+                        ? topt_group_links(t->k->mesh, i->axes)
                         : 0;
     if (!network) {
         spent->compute_ns += ns;
+        spent->weights_ns += makes_weights(t, i) ? ns : 0;
         spent->host_ns += topt_tally_host_ns(t) * t->rounds;
     } else if (!runs_async(t)) {
         spent->waited_ns += ns;
@@ -403,7 +422,7 @@ static int tally_emit(struct topt_sink *sink, const struct topt_instr *i,
     struct topt_tally *t = (struct topt_tally *)sink;
     int network;
     struct topt_time time = topt_tally_price(t, i, &network);
-    return spend(t, time, network, i->axes, err);
+    return spend(t, i, time, network, err);
 }
 
 static void tally_async(struct topt_sink *sink, enum topt_async what)

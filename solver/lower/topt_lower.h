@@ -178,12 +178,13 @@ int topt_settings_fit(const struct topt_model *m, const struct topt_settings *s,
 /* Bytes that one number of a trained parameter stays with at least: value, gradient
  * and state. */
 int topt_parameter_bytes(const struct topt_settings *s);
-/* Bytes that all parameters of a model stay with at least, over all devices. */
+/* Bytes that all parameters of a model, or of its experts alone, stay with at least, over all devices. */
 struct topt_least_parameters {
     double value, gradient, state;
 };
 struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
-                                                   const struct topt_settings *s);
+                                                   const struct topt_settings *s,
+                                                   int experts);
 
 /* The choice of one use of a tensor for backward (the paper's tensor reuse). */
 enum topt_keep {
@@ -217,6 +218,7 @@ enum topt_zero {
 struct topt_config {
     int8_t dim[TOPT_MAX_AXES];
     uint8_t zero, recompute;
+    uint8_t whole_axes; /* the first so many, along which 'zero' shards nothing (HSDP) */
 };
 struct topt_config topt_config_none(void); /* no axis splits anything */
 
@@ -702,6 +704,10 @@ struct topt_stage_costs {
 /* Layers that stages can be cut between: each gives one tensor of samples to the next.  0: there are
  * none, and '*ret_op' is the first operator at which another tensor crosses; -1 without memory. */
 int topt_stage_layers(const struct topt_model *m, int *ret_op);
+/* Of a strategy that recomputes whole layers, keep what is beyond the first 'n' layers of each chunk; 'layers'
+ * of each chunk, in the model's order. */
+void topt_recompute_first(const struct topt_model *m, const int16_t *layers, int64_t n,
+                          struct topt_strategy *s);
 
 struct topt_strategy_cost {
     struct topt_fragment_cost sum;
@@ -729,6 +735,9 @@ int topt_cost_groups(const struct topt_costing *k, const struct topt_strategy *s
  * lie beyond these (0: none), its cost is these bounds, and stage.stages is 0. */
 struct topt_evaluator;
 void topt_evaluator_limit(struct topt_evaluator *a, int64_t memory, int64_t time);
+/* Write down the passes of the stages of each strategy that is costed from now on; NULL: no more. */
+struct topt_passes;
+void topt_evaluator_passes(struct topt_evaluator *a, struct topt_passes *ret);
 /* The cost of the strategy that was evaluated last where the settings that the evaluator borrows have other
  * stages, chunks or another schedule since. */
 int topt_evaluate_stages(struct topt_evaluator *a, const struct topt_strategy *s,

@@ -639,6 +639,10 @@ void topt_model_destroy(struct topt_model *m);
  * (YaRN, Peng et al. 2023). */
 double topt_rope_step(const struct topt_attrs *a, int64_t width, int64_t pair);
 
+/* The dimension of experts of an operator whose parameters they are; -1: it has none. */
+int topt_op_experts(const struct topt_op *op);
+/* The number that divides the experts of each operator that has some; 0: none has. */
+int64_t topt_model_experts(const struct topt_model *m);
 /* Slots that each expert has for one sample of 'seq' tokens. */
 int64_t topt_expert_slots(const struct topt_attrs *a, int64_t seq, int64_t experts);
 /* Keys that a query of an attention may see: all, or as many as its window or chunk holds. */

@@ -1,30 +1,154 @@
-/* order.c - see topt_order.h. */
+/* order.c - see topt_order.h.
+ *
+ * Passes are written as letters, each with the line that it is of: f forward, b backward, i backward
+ * but for the gradients of parameters, w these.  A line is a chunk of a V; else all chunks. */
 #include "topt_order.h"
 #include "topt_minmax.h"
 
-static int64_t ahead_all(const struct topt_order_shape *p, int stage)
+#include <string.h>
+
+static void count(struct topt_order_count *c, char pass, int line, int64_t times)
+{
+    if (pass == 'f')
+        c->forward[line] += times;
+    if (pass == 'b' || pass == 'i')
+        c->backward[line] += times;
+    if (pass == 'b' || pass == 'w')
+        c->weights[line] += times;
+}
+
+/* So many turns more, which go round in 'passes'. */
+static void then(struct topt_order_plan *p, const char *passes, int64_t turns)
+{
+    if (turns <= 0)
+        return;
+    struct topt_order_part *x = &p->part[p->n++];
+    *x = (struct topt_order_part){.from = p->turns, .before = p->sum};
+    for (; *passes; passes += 2, x->cycle++) {
+        x->pass[x->cycle] = passes[0];
+        x->line[x->cycle] = (char)(passes[1] - '0');
+        count(&x->each, passes[0], x->line[x->cycle], 1);
+    }
+    for (int i = 0; i < x->cycle; i++) {
+        if (p->ahead < 0 && x->pass[i] != 'f' && i < turns)
+            p->ahead = p->turns + i;
+        count(&p->sum, x->pass[i], x->line[i], (turns + x->cycle - 1 - i) / x->cycle);
+    }
+    p->turns += turns;
+}
+
+static int64_t passes_of(const struct topt_order_shape *p)
+{
+    return p->chunks * p->micro_batches;
+}
+
+static void after_so_many(const struct topt_order_shape *p, int64_t ahead,
+                          struct topt_order_plan *ret)
+{
+    int64_t all = passes_of(p);
+    ahead = topt_min(ahead, all);
+    then(ret, "f0", ahead);
+    then(ret, "b0f0", 2 * (all - ahead));
+    ret->repeats_until = ahead < all ? ret->turns : 0;
+    then(ret, "b0", ahead);
+}
+
+static void plan_gpipe(const struct topt_order_shape *p, int stage,
+                       struct topt_order_plan *ret)
 {
     (void)stage;
-    return p->micro_batches;
+    after_so_many(p, p->micro_batches, ret);
 }
 
-static int64_t ahead_to_the_last(const struct topt_order_shape *p, int stage)
+static void plan_1f1b(const struct topt_order_shape *p, int stage,
+                      struct topt_order_plan *ret)
 {
-    return p->stages - stage;
+    after_so_many(p, p->stages - stage, ret);
 }
 
-static int64_t ahead_interleaved(const struct topt_order_shape *p, int stage)
+static void plan_interleaved(const struct topt_order_shape *p, int stage,
+                             struct topt_order_plan *ret)
 {
-    return 2 * (p->stages - stage - 1) + (int64_t)(p->chunks - 1) * p->stages + 1;
+    after_so_many(
+        p, 2 * (p->stages - stage - 1) + (int64_t)(p->chunks - 1) * p->stages + 1, ret);
+}
+
+/* Gradients of parameters wait for as many passes as there are stages before, and fill the time in which
+ * those would wait. */
+static void plan_zb(const struct topt_order_shape *p, int stage,
+                    struct topt_order_plan *ret)
+{
+    int64_t all = passes_of(p), late = topt_min((int64_t)stage, all);
+    int64_t ahead =
+        topt_min((int64_t)(p->chunks - 1) * p->stages + p->stages - 1 - stage, all);
+    int64_t both = all - ahead;
+    then(ret, "f0", ahead);
+    then(ret, "f0i0", 2 * topt_min(late, both));
+    then(ret, "f0i0w0", 3 * (both - late));
+    ret->repeats_until = both > late ? ret->turns : 0;
+    then(ret, "i0", late - both);
+    then(ret, "i0w0", 2 * (all - topt_max(late, both)));
+    then(ret, "w0", late);
+}
+
+static void plan_zbv(const struct topt_order_shape *p, int stage,
+                     struct topt_order_plan *ret)
+{
+    int64_t after = p->stages - stage, before = stage;
+    then(ret, "f0", 2 * after - 1);
+    then(ret, "f1f0", 2 * before);
+    then(ret, "f1i1w1", 3 * after);
+    then(ret, "f0i0w0f1i1w1", 6 * (p->micro_batches - p->stages - after + 1));
+    ret->repeats_until = ret->turns;
+    then(ret, "i0w0f1i1w1", 5 * (after - 1));
+    then(ret, "i0i1", 2 * before);
+    then(ret, "i0w0", 2 * after);
+    then(ret, "w1", before);
+    then(ret, "w0", before);
+}
+
+/* From the middle of the last backward passes on gradients of parameters are made apart, first those that
+ * have waited longest. */
+static void plan_dualpipe_v(const struct topt_order_shape *p, int stage,
+                            struct topt_order_plan *ret)
+{
+    static const char *const parts[] = {"i0i1", "i1i0"};
+    static const char *const taking_turns[] = {"w0i0w1i0", "w1i0w0i0"};
+    static const char *const weights[] = {"w0w1", "w1w0"};
+    int64_t after = p->stages - stage - 1, own = stage + 1;
+    int first = stage % 2;
+    int64_t between = topt_min(after, own);
+    then(ret, "f0", 2 * after);
+    then(ret, "f0f1", 2 * own);
+    then(ret, "i1w1f1", 3 * after);
+    then(ret, "f0b1f1b0", 4 * (p->micro_batches - 2 * p->stages + own));
+    ret->repeats_until = ret->turns;
+    then(ret, "b1f1b0", 3 * after);
+    then(ret, "b1b0", own);
+    then(ret, parts[first], own);
+    then(ret, taking_turns[first], 2 * between);
+    then(ret, "w0i0", 2 * (after - between));
+    then(ret, weights[(first + between) % 2], own - between);
+    then(ret, "w0", between);
 }
 
 /* PipeDream with flushes (Narayanan et al. 2019, 2021), its interleaved form as Megatron-LM has it
  * (core/pipeline_parallel/schedules.py at d98e8a6), whose sends overlap, and GPipe (Huang et al.
- * 2019). */
+ * 2019).  Those that make gradients of parameters apart are as torch/distributed/pipelining/schedules.py
+ * of PyTorch has them at 00722e6 (ScheduleInterleavedZeroBubble, which of one chunk is ZB-H1 of Qi et al. 2023;
+ * ScheduleZBVZeroBubble; ScheduleDualPipeV, after github.com/deepseek-ai/DualPipe): what is sent goes
+ * beside what is computed, and a forward and a backward pass of DualPipeV run one after the other. */
 const struct topt_order topt_orders[TOPT_ORDERS] = {
-    [TOPT_ORDER_1F1B] = {"1f1b", 1, 1, ahead_to_the_last, 1},
-    [TOPT_ORDER_INTERLEAVED] = {"interleaved-1f1b", 2, 256, ahead_interleaved, 0},
-    [TOPT_ORDER_GPIPE] = {"gpipe", 1, 1, ahead_all, 1},
+    [TOPT_ORDER_1F1B] = {"1f1b", 1, 1, plan_1f1b, .sends_wait = 1, .turns = 2},
+    [TOPT_ORDER_INTERLEAVED] = {"interleaved-1f1b", 2, 256, plan_interleaved, .turns = 2},
+    [TOPT_ORDER_GPIPE] = {"gpipe", 1, 1, plan_gpipe, .sends_wait = 1, .turns = 2},
+    [TOPT_ORDER_ZB_H1] = {"zb-h1", 1, 1, plan_zb, .turns = 3, .splits = 1},
+    [TOPT_ORDER_INTERLEAVED_ZB] = {"interleaved-zb", 2, 256, plan_zb, .turns = 3,
+                                   .splits = 1},
+    [TOPT_ORDER_ZBV] = {"zbv", 2, 2, plan_zbv, .turns = 3, .splits = 1, .v = 1,
+                        .least_rounds = 2, .but = 1},
+    [TOPT_ORDER_DUALPIPE_V] = {"dualpipev", 2, 2, plan_dualpipe_v, .turns = 2,
+                               .splits = 1, .v = 1, .least_rounds = 2},
 };
 
 const char *topt_order_name(enum topt_order_row row)
@@ -32,31 +156,74 @@ const char *topt_order_name(enum topt_order_row row)
     return topt_orders[row].name;
 }
 
-int64_t topt_order_ahead(const struct topt_order *o, const struct topt_order_shape *p,
-                         int stage)
+int64_t topt_order_least(const struct topt_order *o, int stages)
 {
-    return topt_min(o->ahead(p, stage), p->chunks * p->micro_batches);
+    return (int64_t)o->least_rounds * stages - o->but;
 }
 
-/* The 'k'th pass in one direction. */
-static struct topt_turn pass_of(const struct topt_order_shape *p, int backward, int64_t k)
+int topt_order_takes(const struct topt_order *o, const struct topt_order_shape *p)
 {
-    if (p->chunks == 1)
-        return (struct topt_turn){backward, 0, k};
-    int64_t round = (int64_t)p->stages * p->chunks, in_round = k % round;
-    int chunk = (int)(in_round / p->stages);
-    return (struct topt_turn){backward, backward ? p->chunks - 1 - chunk : chunk,
-                              k / round * p->stages + in_round % p->stages};
+    return p->chunks >= o->least_chunks && p->chunks <= o->most_chunks &&
+           p->micro_batches >= topt_order_least(o, p->stages) &&
+           (p->chunks == 1 || o->v || p->micro_batches % p->stages == 0);
 }
 
-struct topt_turn topt_order_turn(const struct topt_order *o,
-                                 const struct topt_order_shape *p, int stage, int64_t i)
+int topt_order_stage(const struct topt_order *o, const struct topt_order_shape *p,
+                     int chunk)
 {
-    int64_t ahead = topt_order_ahead(o, p, stage);
-    int64_t in_turn = 2 * (p->chunks * p->micro_batches - ahead), at = i - ahead;
-    if (at < 0)
-        return pass_of(p, 0, i);
-    if (at < in_turn)
-        return at % 2 ? pass_of(p, 0, ahead + at / 2) : pass_of(p, 1, at / 2);
-    return pass_of(p, 1, at - in_turn / 2);
+    int at = chunk % p->stages;
+    return o->v && chunk >= p->stages ? p->stages - 1 - at : at;
+}
+
+int topt_order_chunk(const struct topt_order *o, const struct topt_order_shape *p,
+                     int stage, int own)
+{
+    return o->v && own ? 2 * p->stages - 1 - stage : own * p->stages + stage;
+}
+
+void topt_order_plan(const struct topt_order *o, const struct topt_order_shape *p,
+                     int stage, struct topt_order_plan *ret)
+{
+    *ret = (struct topt_order_plan){.order = o, .shape = *p, .ahead = -1};
+    o->plan(p, stage, ret);
+}
+
+/* The chunk and micro-batch of the 'k'th pass of a line in one direction. */
+static void take(const struct topt_order_plan *p, int line, int64_t k,
+                 struct topt_turn *ret)
+{
+    const struct topt_order_shape *s = &p->shape;
+    int64_t round = (int64_t)s->stages * s->chunks, in_round = k % round;
+    ret->chunk = line;
+    ret->micro_batch = k;
+    if (p->order->v || s->chunks == 1)
+        return;
+    int chunk = (int)(in_round / s->stages);
+    ret->chunk = ret->backward ? s->chunks - 1 - chunk : chunk;
+    ret->micro_batch = k / round * s->stages + in_round % s->stages;
+}
+
+struct topt_turn topt_order_turn(const struct topt_order_plan *p, int64_t i)
+{
+    const struct topt_order_part *x = &p->part[p->n - 1];
+    while (x->from > i)
+        x--;
+    int64_t cycles = (i - x->from) / x->cycle;
+    int at = (int)((i - x->from) % x->cycle), line = x->line[at];
+    struct topt_order_count c = {{0}, {0}, {0}};
+    for (int k = 0; k < at; k++)
+        count(&c, x->pass[k], x->line[k], 1);
+    int64_t f =
+        x->before.forward[line] + cycles * x->each.forward[line] + c.forward[line];
+    int64_t b =
+        x->before.backward[line] + cycles * x->each.backward[line] + c.backward[line];
+    int64_t w =
+        x->before.weights[line] + cycles * x->each.weights[line] + c.weights[line];
+    char pass = x->pass[at];
+    struct topt_turn t = {.backward = pass != 'f',
+                          .part = pass == 'i'   ? TOPT_TURN_INPUTS
+                                  : pass == 'w' ? TOPT_TURN_WEIGHTS
+                                                : TOPT_TURN_WHOLE};
+    take(p, line, pass == 'f' ? f : pass == 'w' ? w : b, &t);
+    return t;
 }

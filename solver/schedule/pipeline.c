@@ -5,6 +5,7 @@
  * group forward and one backward in turn are the periods that are folded; passes depend on others of
  * the same period or of the one before. */
 #include "topt_pipeline.h"
+#include "topt_array.h"
 #include "topt_minmax.h"
 
 #include <stdlib.h>
@@ -22,13 +23,18 @@ struct pipe {
     int64_t periods;  /* that repeat, of the whole step */
     int64_t laid_out; /* ... of these */
     int64_t rows;     /* micro-batches that are under way at once, at most */
-    int *chain;       /* by stage: its last task; -1: none */
-    int64_t *turn;    /* ... the number of its next pass */
-    /* By chunk and micro-batch: the task after which the next chunk has what it made, and the pass
-     * itself, forward; 0: none yet, else its number and one. */
-    int *sent[2], *forward;
+    struct topt_order_plan *plan; /* by stage */
+    int *chain;                   /* ... its last task; -1: none */
+    int64_t *turn;                /* ... the number of its next pass */
+    /* By chunk and micro-batch: the task after which the next chunk has what it made, and the passes
+     * that it keeps bytes from, forward and the first part of backward; 0: none yet, else its number and
+     * one. */
+    int *sent[2], *kept[2];
+    int *left; /* by micro-batch: chunks whose last pass is yet to come */
     struct topt_error *err;
 };
+
+enum { TASKS_KEPT = 4 }; /* by chunk and micro-batch */
 
 static int *at(const struct pipe *x, int *of, int chunk, int64_t micro_batch)
 {
@@ -45,66 +51,122 @@ static int follow(struct pipe *x, int stage, int64_t ns, int before)
     return task < 0 || topt_schedule_after(x->s, task, before, x->err) ? -1 : task;
 }
 
+/* Where somebody asks, a task is written down; its times follow when all are known. */
+static int note(struct pipe *x, struct topt_stage_pass pass)
+{
+    struct topt_passes *to = x->p->passes;
+    if (!to)
+        return 0;
+    if (TOPT_ROOM(to->at, to->n, to->cap, 256))
+        return topt_nomem(x->err, "a pipeline's schedule");
+    to->at[to->n++] = pass;
+    return 0;
+}
+
 static int hold(struct pipe *x, int64_t bytes, enum topt_held component, int from, int to)
 {
     struct topt_hold h = {from, to, (int)component, bytes};
     return topt_schedule_hold(x->s, &h, x->err);
 }
 
+/* The bytes of a chunk's pass; what it keeps is held until its last one. */
 static int hold_pass(struct pipe *x, const struct topt_chunk *c,
-                     const struct topt_turn *t, int task, int forward)
+                     const struct topt_turn *t, int task, const int *const kept[2])
 {
-    for (int i = 0; i < TOPT_HELD_COUNT; i++)
-        if (hold(x, c->during[t->backward][i], (enum topt_held)i, task, task))
+    int first = t->part == TOPT_TURN_WEIGHTS ? TOPT_HELD_BUFFERS : 0;
+    for (int i = first; i < TOPT_HELD_COUNT; i++) {
+        int64_t bytes = c->during[t->backward][i];
+        if (t->part != TOPT_TURN_WHOLE && i == TOPT_HELD_KEPT)
+            bytes = topt_max(bytes, (int64_t)0); /* nothing is freed on the way */
+        if (hold(x, bytes, (enum topt_held)i, task, task))
             return -1;
-    return t->backward && hold(x, c->kept, TOPT_HELD_KEPT, forward, task) ? -1 : 0;
+    }
+    if (!t->backward || t->part == TOPT_TURN_INPUTS)
+        return 0;
+    if (t->part == TOPT_TURN_WEIGHTS &&
+        hold(x, c->weights_kept, TOPT_HELD_KEPT, *kept[1] - 1, task))
+        return -1;
+    return hold(x, c->kept, TOPT_HELD_KEPT, *kept[0] - 1, task);
 }
 
-/* What a pass made is on its way to the chunk that reads it. */
-static int send(struct pipe *x, int stage, int task, int *ret)
+static int64_t pass_ns(const struct topt_chunk *c, const struct topt_turn *t)
 {
-    int sent = follow(x, stage, x->p->send_ns, task);
-    if (sent < 0)
-        return -1;
-    if (x->order->sends_wait)
-        x->chain[stage] = sent;
+    return t->part == TOPT_TURN_WEIGHTS  ? c->weights_ns
+           : t->part == TOPT_TURN_INPUTS ? c->ns[1] - c->weights_ns
+                                         : c->ns[t->backward];
+}
+
+/* What a pass made is on its way to the chunk that reads it, or there, if that is of the same stage. */
+static int send(struct pipe *x, int stage, int to, int task, int *ret)
+{
+    int sent = task;
+    if (topt_order_stage(x->order, &x->shape, to) != stage) {
+        sent = follow(x, stage, x->p->send_ns, task);
+        if (sent < 0)
+            return -1;
+        if (x->order->sends_wait)
+            x->chain[stage] = sent;
+    }
     *ret = sent + 1;
     return 0;
 }
 
-/* A micro-batch is over, and leaves its place to a later one. */
-static void clear_row(struct pipe *x, int64_t micro_batch)
+/* A chunk is through with a micro-batch, which leaves its place to a later one after all are. */
+static void let_go(struct pipe *x, int64_t micro_batch)
 {
     size_t n = (size_t)(x->shape.stages * x->shape.chunks);
-    memset(at(x, x->forward, 0, micro_batch), 0, n * sizeof *x->forward);
-    memset(at(x, x->sent[0], 0, micro_batch), 0, n * sizeof *x->forward);
-    memset(at(x, x->sent[1], 0, micro_batch), 0, n * sizeof *x->forward);
+    if (--x->left[micro_batch % x->rows])
+        return;
+    for (int i = 0; i < 2; i++) {
+        memset(at(x, x->kept[i], 0, micro_batch), 0, n * sizeof(int));
+        memset(at(x, x->sent[i], 0, micro_batch), 0, n * sizeof(int));
+    }
+}
+
+/* A micro-batch enters the first chunk. */
+static int enter(struct pipe *x, int64_t micro_batch)
+{
+    int *left = &x->left[micro_batch % x->rows];
+    if (*left)
+        return topt_fail(x->err, TOPT_ERR_INTERNAL,
+                         "%s has more micro-batches under way than there is room for",
+                         x->order->name);
+    *left = x->shape.stages * x->shape.chunks;
+    return 0;
 }
 
 /* The next pass of a stage: 1; 0 where what it reads is not made yet; -1. */
 static int pass(struct pipe *x, int stage)
 {
-    struct topt_turn t = topt_order_turn(x->order, &x->shape, stage, x->turn[stage]);
-    int n = x->shape.stages * x->shape.chunks, own = t.chunk * x->shape.stages + stage;
+    struct topt_turn t = topt_order_turn(&x->plan[stage], x->turn[stage]);
+    int n = x->shape.stages * x->shape.chunks;
+    int own = topt_order_chunk(x->order, &x->shape, stage, t.chunk);
     int from = t.backward ? own + 1 : own - 1, to = t.backward ? own - 1 : own + 1;
-    int reads = from >= 0 && from < n, writes = to >= 0 && to < n;
+    int apart = t.part == TOPT_TURN_WEIGHTS; /* of the stage alone */
+    int reads = !apart && from >= 0 && from < n, writes = !apart && to >= 0 && to < n;
     const struct topt_chunk *c = &x->p->chunk[own];
-    int *forward = at(x, x->forward, own, t.micro_batch);
+    int *kept[2] = {at(x, x->kept[0], own, t.micro_batch),
+                    at(x, x->kept[1], own, t.micro_batch)};
     int given = reads ? *at(x, x->sent[t.backward], from, t.micro_batch) : 0;
-    if ((reads && !given) || (t.backward && !*forward))
+    if ((reads && !given) || (t.backward && !*kept[0]))
         return 0;
-    int task = follow(x, stage, c->ns[t.backward], x->chain[stage]);
+    int task = follow(x, stage, pass_ns(c, &t), x->chain[stage]);
     if (task < 0 || topt_schedule_after(x->s, task, given - 1, x->err) ||
-        hold_pass(x, c, &t, task, *forward - 1))
+        hold_pass(x, c, &t, task, (const int *const *)kept) ||
+        note(x, (struct topt_stage_pass){task, stage, own, apart ? 2 : t.backward,
+                                         t.micro_batch, 0, 0}))
         return -1;
     x->chain[stage] = task;
     x->turn[stage]++;
-    if (!t.backward)
-        *forward = task + 1;
-    else if (own == 0)
-        clear_row(x, t.micro_batch);
-    if (writes && send(x, stage, task, at(x, x->sent[t.backward], own, t.micro_batch)))
+    if (!t.backward && own == 0 && enter(x, t.micro_batch))
         return -1;
+    if (!t.backward || t.part == TOPT_TURN_INPUTS)
+        *kept[t.backward] = task + 1;
+    if (writes &&
+        send(x, stage, to, task, at(x, x->sent[t.backward], own, t.micro_batch)))
+        return -1;
+    if (t.backward && t.part != TOPT_TURN_INPUTS)
+        let_go(x, t.micro_batch);
     return 1;
 }
 
@@ -115,7 +177,7 @@ static int passes_until(struct pipe *x, int64_t last)
     for (int more = 1; more;) {
         more = 0;
         for (int stage = 0; stage < x->shape.stages; stage++)
-            while (x->turn[stage] < last) {
+            while (x->turn[stage] < topt_min(last, x->plan[stage].turns)) {
                 int made = pass(x, stage);
                 if (made < 0)
                     return -1;
@@ -127,24 +189,34 @@ static int passes_until(struct pipe *x, int64_t last)
     return 0;
 }
 
+/* The stages' orders with so many micro-batches. */
+static void plan_orders(struct pipe *x, int64_t micro_batches)
+{
+    x->shape.micro_batches = micro_batches;
+    for (int i = 0; i < x->shape.stages; i++)
+        topt_order_plan(x->order, &x->shape, i, &x->plan[i]);
+}
+
 static int begin(void *of, struct topt_schedule *s, struct topt_error *err)
 {
     struct pipe *x = of;
     size_t passes = (size_t)x->rows * (size_t)(x->shape.stages * x->shape.chunks);
     (void)s;
     (void)err;
-    memset(x->forward, 0, 3 * passes * sizeof *x->forward);
+    memset(x->sent[0], 0, (TASKS_KEPT * passes + (size_t)x->rows) * sizeof(int));
     for (int i = 0; i < x->shape.stages; i++)
         x->chain[i] = -1;
     memset(x->turn, 0, (size_t)x->shape.stages * sizeof *x->turn);
-    x->shape.micro_batches = x->p->shape.micro_batches;
+    plan_orders(x, x->p->shape.micro_batches);
     x->laid_out = 0;
+    if (x->p->passes)
+        x->p->passes->n = 0;
     return 0;
 }
 
 static int64_t turns_of_period(const struct pipe *x)
 {
-    return 2 * x->shape.chunks * x->group;
+    return x->order->turns * x->shape.chunks * x->group;
 }
 
 static int period(void *of, struct topt_schedule *s, int64_t k, struct topt_error *err)
@@ -162,15 +234,15 @@ static int end(void *of, struct topt_schedule *s, struct topt_error *err)
     struct pipe *x = of;
     (void)s;
     if (x->periods)
-        x->shape.micro_batches -= (x->periods - x->laid_out) * x->group;
-    int64_t all = 2 * x->shape.chunks * x->shape.micro_batches;
-    if (passes_until(x, all))
+        plan_orders(x, x->p->shape.micro_batches - (x->periods - x->laid_out) * x->group);
+    if (passes_until(x, INT64_MAX))
         return -1;
     for (int i = 0; i < x->shape.stages; i++) {
-        if (x->turn[i] < all)
+        if (x->turn[i] < x->plan[i].turns)
             return topt_fail(err, TOPT_ERR_INTERNAL, "stage %d of %s waits for ever", i,
                              x->order->name);
-        if (follow(x, i, x->p->end_ns[i], x->chain[i]) < 0)
+        int task = follow(x, i, x->p->end_ns[i], x->chain[i]);
+        if (task < 0 || note(x, (struct topt_stage_pass){task, i, -1, 0, 0, 0, 0}))
             return -1;
     }
     return 0;
@@ -184,7 +256,13 @@ static int check(const struct topt_pipeline *p, const struct topt_order *o,
         return topt_fail(err, TOPT_ERR_INVAL,
                          "the schedule %s has %d to %d chunks a stage, not %d", o->name,
                          o->least_chunks, o->most_chunks, s->chunks);
-    if (s->chunks > 1 && s->micro_batches % s->stages)
+    if (s->micro_batches < topt_order_least(o, s->stages))
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "the schedule %s needs %lld micro-batches for %d stages, not %lld", o->name,
+            (long long)topt_order_least(o, s->stages), s->stages,
+            (long long)s->micro_batches);
+    if (!topt_order_takes(o, s))
         return topt_fail(
             err, TOPT_ERR_INVAL,
             "the schedule %s needs a number of micro-batches that %d stages divide, "
@@ -193,15 +271,24 @@ static int check(const struct topt_pipeline *p, const struct topt_order *o,
     return 0;
 }
 
-/* Periods end before the first stage that has no more to send forward. */
+/* Periods end before the first stage whose passes no longer repeat, and leave as many micro-batches as
+ * the order needs. */
 static void plan_periods(struct pipe *x)
 {
-    int64_t all = x->shape.chunks * x->shape.micro_batches, ahead = 0;
-    for (int i = 0; i < x->shape.stages; i++)
-        ahead = topt_max(ahead, topt_order_ahead(x->order, &x->shape, i));
-    x->periods = ahead < all ? (2 * all - ahead) / turns_of_period(x) : 0;
-    x->rows = topt_min(ahead / x->shape.chunks + 2 * x->group + x->shape.stages + 1,
-                       x->shape.micro_batches);
+    const struct topt_order *o = x->order;
+    const struct topt_order_shape *p = &x->shape;
+    int64_t ahead = 0, until = INT64_MAX, late = o->splits ? p->stages : 0;
+    for (int i = 0; i < p->stages; i++) {
+        ahead = topt_max(ahead, x->plan[i].ahead);
+        until = topt_min(until, x->plan[i].repeats_until);
+    }
+    x->periods = until / turns_of_period(x);
+    if (o->v)
+        x->periods =
+            topt_min(x->periods, p->micro_batches - topt_order_least(o, p->stages));
+    x->rows =
+        topt_min(ahead / (o->v ? 1 : p->chunks) + 2 * x->group + p->stages + late + 1,
+                 p->micro_batches);
 }
 
 static int run(struct pipe *x, int64_t *ret_ns)
@@ -216,6 +303,44 @@ static int run(struct pipe *x, int64_t *ret_ns)
     if (topt_schedule_fold(x->s, &steady, MAX_TASKS, &folded, x->err))
         return -1;
     *ret_ns = x->s->time_ns;
+    struct topt_passes *p = x->p->passes;
+    for (int i = 0; p && i < p->n; i++) {
+        p->at[i].start_ns = x->s->task[p->at[i].task].start_ns;
+        p->at[i].end_ns = x->s->task[p->at[i].task].end_ns;
+    }
+    if (p)
+        p->micro_batches = x->shape.micro_batches;
+    return 0;
+}
+
+static void close_pipe(struct pipe *x)
+{
+    free(x->sent[0]);
+    free(x->turn);
+    free(x->plan);
+}
+
+static int open_pipe(struct pipe *x)
+{
+    size_t stages = (size_t)x->shape.stages;
+    x->turn = malloc(stages * sizeof *x->turn);
+    x->plan = malloc(stages * sizeof *x->plan);
+    if (x->plan) {
+        plan_orders(x, x->shape.micro_batches);
+        plan_periods(x);
+    }
+    size_t passes = (size_t)x->rows * stages * (size_t)x->shape.chunks;
+    int *room = malloc((TASKS_KEPT * passes + (size_t)x->rows + stages) * sizeof *room);
+    x->sent[0] = room;
+    if (!room || !x->turn || !x->plan) {
+        close_pipe(x);
+        return topt_nomem(x->err, "a pipeline's schedule");
+    }
+    x->sent[1] = room + passes;
+    x->kept[0] = room + 2 * passes;
+    x->kept[1] = room + 3 * passes;
+    x->left = room + TASKS_KEPT * passes;
+    x->chain = x->left + x->rows;
     return 0;
 }
 
@@ -224,38 +349,24 @@ int topt_pipeline_run(struct topt_schedule *s, const struct topt_pipeline *p,
                       struct topt_error *err)
 {
     const struct topt_order_shape *shape = &p->shape;
+    const struct topt_order *o = &topt_orders[p->order];
     struct pipe x = {.p = p,
-                     .order = &topt_orders[p->order],
+                     .order = o,
                      .s = s,
                      .shape = *shape,
-                     .group = shape->chunks > 1 ? shape->stages : 1,
+                     .group = shape->chunks > 1 && !o->v ? shape->stages : 1,
                      .err = err};
-    if (check(p, x.order, err))
+    if (check(p, o, err) || open_pipe(&x))
         return -1;
-    plan_periods(&x);
-    size_t stages = (size_t)shape->stages;
-    size_t passes = (size_t)x.rows * stages * (size_t)shape->chunks;
-    int *room = malloc((3 * passes + stages) * sizeof *room);
-    x.turn = malloc(stages * sizeof *x.turn);
-    if (!room || !x.turn) {
-        free(room);
-        free(x.turn);
-        return topt_nomem(err, "a pipeline's schedule");
-    }
-    x.forward = room;
-    x.sent[0] = room + passes;
-    x.sent[1] = room + 2 * passes;
-    x.chain = room + 3 * passes;
     s->owners = shape->stages;
     s->chained = 1;
     int rc = run(&x, ret_ns);
     if (ret_held && !rc) {
-        memset(ret_held, 0, stages * sizeof *ret_held);
+        memset(ret_held, 0, (size_t)shape->stages * sizeof *ret_held);
         rc = topt_schedule_peak(s, TOPT_HELD_COUNT, ret_held[0].bytes, err);
     }
     s->chained = 0;
     s->owners = 1;
-    free(room);
-    free(x.turn);
+    close_pipe(&x);
     return rc;
 }

@@ -10,7 +10,6 @@
  * Micro-batches are the periods that are folded. */
 #include "topt_step.h"
 #include "topt_minmax.h"
-#include "topt_order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +46,7 @@ void topt_piece_time_add(struct topt_piece_time *sum, const struct topt_piece_ti
         struct topt_part_time *a = &sum->at[i];
         const struct topt_part_time *b = &more->at[i];
         a->compute_ns += b->compute_ns;
+        a->weights_ns += b->weights_ns;
         a->waited_ns += b->waited_ns;
         a->gather_ns += b->gather_ns;
         a->reduce_ns += b->reduce_ns;
@@ -291,22 +291,18 @@ static int all_backward(struct step *x)
     return x->bytes ? hold_outside(x) : 0;
 }
 
-/* The only stage has as many passes in a period as a micro-batch has. */
+/* The only stage takes up a micro-batch after the one before. */
 static int add_micro(void *of, struct topt_schedule *s, int64_t k, struct topt_error *err)
 {
     struct step *x = of;
-    const struct topt_order_shape alone = {1, 1, x->micro_batches};
     (void)s;
     (void)err;
     x->bytes = k == 0 ? x->held : NULL; /* each micro-batch holds the same */
     x->ahead = -1;
     x->reducing_bytes = 0;
     x->late_again = -x->late;
-    for (int64_t i = 2 * k; i < 2 * k + 2; i++)
-        if (topt_order_turn(&topt_orders[TOPT_ORDER_1F1B], &alone, 0, i).backward
-                ? all_backward(x)
-                : all_forward(x))
-            return -1;
+    if (all_forward(x) || all_backward(x))
+        return -1;
     x->late_again += x->late;
     return 0;
 }

@@ -7,7 +7,10 @@
  *     stage 0   | F0 | F1 | F2 |              | B0 |    | B1 |    | B2 | end |
  *     stage 1        | F0 | F1 |         | B0 | F2 | B1 |    | B2 | end |
  *     stage 2             | F0 | B0 | F1 | B1 | F2 | B2 | end |
- */
+ *
+ * A backward pass in two parts frees what it read with the last of them: autograd holds on to the graph
+ * between the two (torch/distributed/pipelining/_backward.py), beside gradients of what operators with
+ * parameters made. */
 #ifndef TOPT_PIPELINE_H
 #define TOPT_PIPELINE_H
 
@@ -15,11 +18,26 @@
 #include "topt_step.h"
 
 struct topt_chunk {
-    int64_t ns[2]; /* of a pass forward, backward */
-    int64_t kept;  /* bytes from its forward to its backward */
+    int64_t ns[2];        /* of a pass forward, backward */
+    int64_t weights_ns;   /* ... of the latter, gradients of parameters */
+    int64_t kept;         /* bytes from its forward to its backward */
+    int64_t weights_kept; /* more between its parts, where these are made apart */
     int64_t
         during[2]
               [TOPT_HELD_COUNT]; /* bytes beside these while it goes forward, backward */
+};
+
+/* A task of a stage: the pass of a micro-batch through a chunk, or (chunk -1) the end of its step.  'backward': 2
+ * where it makes gradients of parameters alone. */
+struct topt_stage_pass {
+    int task, stage, chunk, backward;
+    int64_t micro_batch, start_ns, end_ns;
+};
+/* Those of a schedule, of each stage in order; 'micro_batches' have them, others repeat some. */
+struct topt_passes {
+    int n, cap;
+    struct topt_stage_pass *at; /* owned */
+    int64_t micro_batches;
 };
 
 struct topt_pipeline {
@@ -29,6 +47,7 @@ struct topt_pipeline {
         *chunk;            /* shape.stages x shape.chunks, in the model's order */
     const int64_t *end_ns; /* by stage: reductions and the update, after its last pass */
     int64_t send_ns;       /* from a chunk to the next, or back */
+    struct topt_passes *passes; /* filled anew; NULL: nobody asks */
 };
 
 struct topt_pipeline_held {

@@ -21,6 +21,8 @@ enum topt_during {
  * enum topt_link. */
 struct topt_part_time {
     int64_t compute_ns;
+    int64_t
+        weights_ns;    /* ... of which gradients of parameters, which nothing waits for */
     int64_t waited_ns; /* communication that computing waits for */
     int64_t gather_ns; /* asynchronous: its parameters come, before it computes */
     int64_t reduce_ns; /* asynchronous: its gradients go, after it has computed */

@@ -123,9 +123,13 @@ struct widths {
     int label, gpus, tight;
 };
 
-static int is_tight(const json_t *row)
+/* ", tight", ", does not fit", or nothing. */
+static const char *beside_memory(const json_t *row)
 {
-    return !strcmp(topt_json_words_at(row, "verdict"), "tight");
+    const char *verdict = topt_json_words_at(row, "verdict");
+    return !strcmp(verdict, "tight")          ? ", tight"
+           : !strcmp(verdict, "does not fit") ? ", does not fit"
+                                              : "";
 }
 
 enum { LABEL = 128 };
@@ -156,9 +160,22 @@ static struct widths widths_of(const json_t *rows, enum topt_rows_by by)
         int label = (int)strlen(buf);
         w.gpus = gpus > w.gpus ? gpus : w.gpus;
         w.label = label > w.label ? label : w.label;
-        w.tight = is_tight(row) ? 7 : w.tight;
+        int tight = (int)strlen(beside_memory(row));
+        w.tight = tight > w.tight ? tight : w.tight;
     }
     return w;
+}
+
+static int any_tight(const json_t *rows)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        if (!strcmp(topt_json_words_at(row, "verdict"), "tight"))
+            return 1;
+    }
+    return 0;
 }
 
 /* Does a row have this name? */
@@ -202,8 +219,7 @@ static void show_row(struct topt_text *out, const json_t *row, const json_t *row
                       topt_rates_number((tokens > 0 ? 1e9 : 1e6) / each_s / 3600, c));
     topt_text_add(out, " %10s%-*s  %s\n",
                   topt_show_bytes(topt_json_whole_at(row, "memory_bytes"), e, sizeof e),
-                  w.tight, is_tight(row) ? ", tight" : "",
-                  topt_json_words_at(row, "strategy"));
+                  w.tight, beside_memory(row), topt_json_words_at(row, "strategy"));
 }
 
 /* Is the last row, unlike the first, from the uniform space? */
@@ -265,7 +281,7 @@ void topt_text_of_rows(struct topt_text *out, const json_t *rows, const json_t *
                       "%*s(knee: beyond it each GPU adds less than half of the best "
                       "speed per GPU)\n",
                       NOTES, "");
-    if (w.tight)
+    if (w.tight && any_tight(rows))
         topt_text_add(
             out,
             "%*s(tight: with context and libraries a run may take more than the limit)\n",
@@ -373,6 +389,39 @@ char *topt_text_of_memory_band(const json_t *band, const char *verdict)
     return topt_text_take(&t);
 }
 
+/* What each pipeline stage holds; of many the most and the least. */
+static void show_stages(struct topt_text *out, const json_t *stages)
+{
+    enum { MANY = 16 };
+    struct topt_text t = {0};
+    size_t i, most = 0, least = 0, n = json_array_size(stages);
+    json_t *x;
+    char buf[32];
+    topt_text_add(&t, "by stage ");
+    json_array_foreach(stages, i, x)
+    {
+        int64_t bytes = topt_json_whole_at(x, "memory_bytes");
+        if (n <= MANY)
+            topt_text_add(&t, "%s%s", i ? ", " : "",
+                          topt_show_bytes(bytes, buf, sizeof buf));
+        if (bytes > topt_json_whole_at(json_array_get(stages, most), "memory_bytes"))
+            most = i;
+        if (bytes < topt_json_whole_at(json_array_get(stages, least), "memory_bytes"))
+            least = i;
+    }
+    if (n > MANY) {
+        topt_show_bytes(topt_json_whole_at(json_array_get(stages, least), "memory_bytes"),
+                        buf, sizeof buf);
+        topt_text_add(&t, "from %s (stage %zu) to ", buf, least);
+        topt_show_bytes(topt_json_whole_at(json_array_get(stages, most), "memory_bytes"),
+                        buf, sizeof buf);
+        topt_text_add(&t, "%s (stage %zu)", buf, most);
+    }
+    if (n)
+        topt_text_of_words(out, "", t.s ? t.s : "");
+    topt_text_fini(&t);
+}
+
 static void show_memory(struct topt_text *out, const json_t *a)
 {
     char x[32], y[32];
@@ -385,6 +434,7 @@ static void show_memory(struct topt_text *out, const json_t *a)
                   topt_show_bytes(topt_json_whole_at(a, "memory_limit"), y, sizeof y),
                   *verdict ? ": " : "", verdict);
     show_parts(out, parts);
+    show_stages(out, json_object_get(a, "stages"));
     if (peak)
         topt_text_of_words(out, "", peak);
     if (band)
@@ -595,16 +645,51 @@ static void show_infeasible(struct topt_text *out, const json_t *a)
     topt_text_of_lacks(out, a);
 }
 
+/* A run that exists and the plan, side by side. */
+static void show_as_is(struct topt_text *out, const json_t *a)
+{
+    const json_t *run = json_object_get(a, "as_is");
+    char more[96] = "";
+    size_t i;
+    json_t *note;
+    if (!run)
+        return;
+    int64_t own = topt_json_whole_at(a, "time_ns");
+    double times = (double)topt_json_whole_at(run, "time_ns") / (double)(own ? own : 1);
+    json_t *yours = json_copy((json_t *)run), *ours = json_copy((json_t *)a);
+    json_object_set_new(yours, "names", json_pack("[s]", "yours"));
+    json_object_set_new(ours, "names", json_pack("[s]", "topt's"));
+    json_t *rows = own ? json_pack("[O, O]", yours, ours) : json_pack("[O]", yours);
+    topt_text_of_rows(out, rows, json_object_get(a, "job"), 0);
+    json_decref(yours);
+    json_decref(ours);
+    json_decref(rows);
+    if (own && times >= 1.005)
+        snprintf(more, sizeof more, "topt's plan is %.3g times as fast", times);
+    else if (own)
+        snprintf(more, sizeof more, "yours is as fast as topt's plan%s",
+                 strcmp(topt_json_words_at(run, "verdict"), "does not fit")
+                     ? ""
+                     : ", but does not fit");
+    if (*more)
+        topt_text_of_words(out, "compared", more);
+    topt_text_add(out, "yours is  --degrees %s\n", topt_json_words_at(run, "degrees"));
+    json_array_foreach(json_object_get(run, "notes"), i, note)
+        topt_text_of_words(out, i ? "" : "taken", json_string_value(note));
+}
+
 void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
 {
     const json_t *rows = json_object_get(a, "alternatives");
     topt_text_of_question(out, a);
     if (!json_is_true(json_object_get(a, "feasible"))) {
+        show_as_is(out, a);
         show_infeasible(out, a);
         return;
     }
     if (json_array_size(rows))
         topt_text_of_rows(out, rows, json_object_get(a, "job"), 0);
+    show_as_is(out, a);
     int64_t gpus = topt_json_whole_at(a, "gpus"), nodes = topt_json_whole_at(a, "nodes"),
             each = topt_json_whole_at(a, "gpus_per_node");
     if (!json_array_size(rows))

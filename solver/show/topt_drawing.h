@@ -20,4 +20,9 @@ char *topt_svg_frontier(const json_t *frontier);
 char *topt_compare_text(const json_t *compare);
 char *topt_svg_compare(const json_t *compare);
 
+/* The schedule of pipeline stages, of a "topt-simulation/1" that has stages: as SVG, and in the trace-event format
+ * with the bubbles between passes.  Freed by the caller; NULL without memory. */
+char *topt_svg_stages(const json_t *simulation, const char *title);
+char *topt_trace_stages(const json_t *simulation);
+
 #endif

@@ -145,6 +145,7 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     q.hw = hw;
     q.threads = 1;
     q.micro_batches = (int)row_accumulation(r);
+    q.expert = r->expert > 1 ? r->expert : 1;
     if (topt_request_complete(&q, &err))
         give_up(r, err.text);
     return q;
@@ -231,16 +232,23 @@ static void flag(const struct row *r, const struct topt_costing *k,
     free(asked);
 }
 
-/* The documented numbers, as one of the degrees that the framework has. */
+/* The documented numbers, as one of the degrees that the framework has: tensor parallelism splits experts that are shared
+ * out too, as Megatron-LM has it by default, where there are ranks for that. */
 static const struct topt_degrees *degrees_of(const struct row *r,
                                              const struct topt_grid_search *s)
 {
     int level = r->tensor < s->mesh.devices ? (int)r->zero : TOPT_ZERO_NONE;
-    for (int i = 0; i < s->ndegrees; i++)
-        if (s->degrees[i].tensor == r->tensor && s->degrees[i].level == level &&
-            s->degrees[i].recompute == recompute_of(r)->blocks)
-            return &s->degrees[i];
-    give_up(r, "the framework does not have this plan");
+    const struct topt_degrees *found = NULL;
+    for (int i = 0; i < s->ndegrees; i++) {
+        const struct topt_degrees *d = &s->degrees[i];
+        if (d->tensor == r->tensor && d->level == level &&
+            d->recompute == recompute_of(r)->blocks &&
+            (!found || d->expert_tensor > found->expert_tensor))
+            found = d;
+    }
+    if (!found)
+        give_up(r, "the framework does not have this plan");
+    return found;
 }
 
 /* Of these the strategy with the least memory. */
@@ -336,6 +344,7 @@ static void cost_on(const struct row *r, struct topt_grid_search *s, struct ran 
     struct topt_strategy *plan = strategy_of(r, stage, &d);
     d.stages = r->pipeline > 1 ? (int)r->pipeline : 1;
     d.virtual_stages = r->virtual > 1 ? (int)r->virtual : 1;
+    d.order = r->virtual > 1 ? TOPT_ORDER_INTERLEAVED : TOPT_ORDER_1F1B;
     if (topt_grid_costing(s, &d, &k, &err))
         give_up(r, err.text);
     if (recompute_of(r)->again)

@@ -111,7 +111,7 @@ static const struct mechanism {
 } mechanisms[] = {
     {"pipeline", in_stages, 1},
     {"context", in_contexts, 0},
-    {"expert", with_experts_apart, 0},
+    {"expert", with_experts_apart, 1},
     {"fp8", in_eight_bits, 0},
     {"adapters-tensor", with_adapters_split, 0},
     {"async-tensor", NULL, 0},

@@ -72,6 +72,24 @@ json_t *planner_model_document(const char *bytes, size_t len, const char *what,
     return NULL;
 }
 
+int planner_schedule(const char *plan, char **ret_svg, struct topt_error *err)
+{
+    (void)plan;
+    *ret_svg = strdup("<svg/>");
+    return *ret_svg ? 0 : topt_nomem(err, NULL);
+}
+
+int planner_take_run(const char *bytes, size_t len, const char *what,
+                     struct topt_query *q, const char **ret_source,
+                     struct topt_error *err)
+{
+    (void)bytes;
+    (void)len;
+    (void)q;
+    *ret_source = "model";
+    return topt_fail(err, TOPT_ERR_INVAL, "%s is no run", what);
+}
+
 int planner_check_query(const struct topt_query *q, const char **ret_source,
                         struct topt_error *err)
 {

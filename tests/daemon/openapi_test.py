@@ -39,7 +39,7 @@ LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_s
          "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "tie_word_embeddings": False}
 # Good values of text that is not one of a few words, and what else some values need.
 SAMPLES = {"hw": ["lab-cpu"], "min_efficiency": ["80%", "0.8", "80"], "train": ["all", "lora:4"], "algorithm": ["ft", "data-parallel"],
-           "pin": ["h0.qkv=b:1"], "gpus_per_node": [4, 8], "tokens": ["1.5T", 2000], "samples": ["300k", 2000], "currency": ["EUR"],
+           "pin": ["h0.qkv=b:1"], "degrees": ["mbs=1"], "gpus_per_node": [4, 8], "tokens": ["1.5T", 2000], "samples": ["300k", 2000], "currency": ["EUR"],
            "model_id": ["small", "model of the test"], "name": ["x/config.json", "é"], "fields": ["gpus", "feasible,points,plan"],
            # Of a job in Slurm, where no scontrol says what there is.
            "slurm_partition": ["gpu", "gpu,long"], "slurm_constraint": ["a&b"], "slurm_nodelist": ["n[1-3],gpu7"], "slurm_gpu_type": ["a100"],
@@ -47,7 +47,8 @@ SAMPLES = {"hw": ["lab-cpu"], "min_efficiency": ["80%", "0.8", "80"], "train": [
            "slurm_qos": ["long"], "slurm_mem_per_cpu": ["500"], "slurm_reservation": ["course"], "slurm_exclusive": ["exclusive"]}
 NEEDS = {("mode", "mini-time"): {"gpus": 2}, ("blocks", "free"): {"factors": "zero"}, ("counts", "nodes"): {"max_gpus": 8},
          ("sequence_parallel", "on"): {"framework": "megatron"}, ("loss_kernel", "in-place"): {"framework": "megatron"}}
-BESIDE = {"price": {"samples": 1000}}  # of any value
+NEEDS |= {("schedule", name): {"framework": "torchtitan"} for name in ("gpipe", "zb-h1", "interleaved-zb", "zbv", "dualpipev")}
+BESIDE = {"price": {"samples": 1000}, "as_is": {"mode": "mini-time", "gpus": 2, "degrees": "mbs=1"}}  # of any value
 
 
 class Reply:
@@ -426,6 +427,19 @@ def exercise(server):
     refused = ask("GET", f"/v1/plans/{free.json['plan_id']}/launch")
     ok(refused.status == 422 and "topt run" in refused.text, "one that its framework can't obey has none", refused.text)
     ask("GET", "/v1/plans/p-0/launch")
+    staged = ask("POST", f"/v1/plan?{small}&mode=mini-time&gpus=2&framework=megatron&degrees=pp=2,tp=1,dp=1,mbs=1&name=staged", json.dumps(dict(LLAMA, num_hidden_layers=2)))
+    drawn = ask("GET", f"/v1/plans/{staged.json['plan_id']}/schedule")
+    ok(drawn.status == 200 and drawn.text.startswith("<svg") and drawn.text.count('class="lane"') == 3, "a plan with pipeline stages has its schedule drawn", drawn.text[:300])
+    none = ask("GET", f"/v1/plans/{r.json['plan_id']}/schedule")
+    ok(none.status == 422 and "no pipeline stages" in none.text, "one without has none", none.text)
+    ask("GET", "/v1/plans/p-0/schedule")
+    run = "torchrun --nproc_per_node 2 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --max-position-embeddings 32 " \
+        "--vocab-size 256 --micro-batch-size 1 --global-batch-size 8 --tensor-model-parallel-size 2\n"
+    beside = ask("POST", "/v1/plan?hw=lab-cpu&as_is=true&name=run", run)
+    ok(beside.status == 200 and beside.json["gpus"] == 2 and beside.json["as_is"]["uniform"]["tp"] == 2 and beside.json["time_ns"] <= beside.json["as_is"]["time_ns"],
+       "a script that is sent as it is has the best plan beside it", beside.text[:500])
+    none = ask("POST", "/v1/plan?hw=lab-cpu&as_is=true", json.dumps(LLAMA))
+    ok(none.status == 400 and "no ds_config.json" in none.text, "a model alone is no run", none.text)
     for path in f"/v1/plans/{plan}", f"/v1/models/{model}", f"/v1/hardware/{hw}":
         tag = ask("GET", path).headers["ETag"]
         ok(tag is None or ask("GET", path, If_None_Match=tag).status == 304, f"{path[:14]}... is the same for who has it")

@@ -153,6 +153,13 @@ def deepspeed(root):
         value = constants.get(node.id) if isinstance(node, ast.Name) else None
         if isinstance(value, str) and value.isidentifier() and not node.id.endswith("_DEFAULT"):
             found.add(value)
+    # Keys of a section without a class of its own, and the module that stages are written with.
+    for node in ast.walk(parse(root, "deepspeed/runtime/config.py")):
+        if isinstance(node, ast.FunctionDef) and node.name == "get_pipeline_config":
+            found.add("pipeline")
+            found.update(f"pipeline.{w}" for d in ast.walk(node) if isinstance(d, ast.Dict) for key in d.keys for w in words(key))
+    module = names_of("deepspeed.pipe", classes(parse(root, "deepspeed/runtime/pipe/module.py"))["PipelineModule"])
+    found |= {n for n in module if not n.startswith("deepspeed.pipe.PipelineModule.")}
     return found
 
 
@@ -214,7 +221,7 @@ def megatron(root):
 
 # ---- torchtitan: dataclasses of sections, and what its configurations are made of ---------------
 
-TORCHTITAN = {"training": "TrainingConfig", "parallelism": "ParallelismConfig"}
+TORCHTITAN = {"training": "TrainingConfig", "parallelism": "ParallelismConfig", "comm": "CommConfig"}
 
 
 def torchtitan(root):

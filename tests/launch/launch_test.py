@@ -209,6 +209,9 @@ def keys_of(answer):
             found |= {(target, key) for key in keys_of_yaml(text)}
         elif name.endswith(".json"):
             found |= {(target, key) for key in keys_of_json(json.loads(text), SECTIONS.get(name, ""))}
+        elif name == "topt_pipeline.py":
+            found |= {(target, "deepspeed.pipe.PipelineModule")} | {
+                (target, f"deepspeed.pipe.PipelineModule({k.arg})") for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call) for k in n.keywords}
         elif name == "topt_apply.py":
             found |= {("torchrun", key) for key in keys_of_torch(text)}
         else:
@@ -298,12 +301,12 @@ def check_refusals(gpt, llama):
        "Megatron-LM takes tensor parallelism that key-value heads divide", done.stderr)
 
 
-def staged(plan, layers, chunks=1):
+def staged(plan, layers, chunks=1, schedule=None):
     """The plan over as many stages as it has layers by chunk, a node of ranks each."""
     stages = len(layers) // chunks
     plan["mesh"]["nodes"] *= stages
     plan["mesh"]["stages"] = stages
-    plan["uniform"].update(pp=stages, vp=chunks, layers=layers, schedule="interleaved-1f1b" if chunks > 1 else "1f1b")
+    plan["uniform"].update(pp=stages, vp=chunks, layers=layers, schedule=schedule or ("interleaved-1f1b" if chunks > 1 else "1f1b"))
     return plan
 
 
@@ -321,13 +324,75 @@ def check_stages(llama):
     for line in ("pipeline_parallel_degree = 4", 'pipeline_parallel_schedule = \\"1F1B\\"', "num_pp_microbatches = 16",
                  'for i in range(25, 32)), \\"norm\\", \\"output\\"]'):
         ok(line in text, f"torchtitan: {line}", text)
-    done = launch(staged(plan_of(llama, 1, 8, steps=16, framework="deepspeed"), [8] * 4), "deepspeed")
-    ok(done.returncode == 3 and "have to be written into the training script" in done.stderr and
-       "--framework megatron" in done.stderr, "DeepSpeed's stages are code", done.stderr)
+    text = launch(staged(plan_of(llama, 1, 8, steps=16, framework="torchtitan"), [4] * 8, 2, "zbv"), "torchtitan").stdout
+    ok('pipeline_parallel_schedule = \\"ZBVZeroBubble\\"' in text, "a schedule that torchtitan has a class of", text)
+    files = json.loads(launch(staged(plan_of(llama, 1, 8, steps=4, framework="torchtitan"), [16] * 2, 1, "zb-h1"), "torchtitan").stdout)["files"]
+    texts = {f["name"]: f["text"] for f in files}
+    ok(texts["topt_schedule.csv"] == "0F0,0F1,0I0,0W0,0F2,0I1,0W1,0F3,0I2,0W2,0I3,0W3\n1F0,1I0,1F1,1I1,1W0,1F2,1I2,1W1,1F3,1I3,1W2,1W3\n" and
+       "PipelineScheduleMulti" in texts["topt_torchtitan.py"] and "topt_schedule.csv" in texts["topt_torchtitan.py"],
+       "one that it has none of, pass by pass", texts)
+    done = launch(staged(plan_of(llama, 1, 8, steps=4, framework="torchtitan"), [4] * 8, 2, "dualpipev"), "torchtitan")
+    ok(done.returncode != 0 and "dualpipev takes no 4 stages of 2 chunks with 4 micro-batches" in done.stderr,
+       "a schedule that the shape has none of is refused", done.stderr)
+    answer = json.loads(launch(staged(plan_of(llama, 8, 1, steps=4, zero=1, recompute=True, framework="deepspeed"), [8] * 4), "deepspeed").stdout)
+    files = {f["name"]: f["text"] for f in answer["files"]}
+    ok("num_stages=4" in files["topt_pipeline.py"] and 'partition_method="type:" + block' in files["topt_pipeline.py"] and
+       json.loads(files["ds_config.json"])["pipeline"] == {"activation_checkpoint_interval": 1} and
+       json.loads(files["ds_config.json"])["gradient_accumulation_steps"] == 4, "DeepSpeed's stages are a module", files)
+    wrong = unknown(keys_of(answer), {"deepspeed": listed("deepspeed")[1], "torchrun": listed("torchrun")[1]})
+    ok(not wrong, "whose parameters and keys are in its list", wrong)
+    for target, plan, words in (
+            ("deepspeed", staged(plan_of(llama, 8, 1, steps=4, zero=2, framework="deepspeed"), [8] * 4), "no ZeRO-2 beside pipeline stages"),
+            ("deepspeed", staged(plan_of(llama, 8, 1, steps=4, framework="deepspeed"), [4] * 8, 2), "no interleaved schedule"),
+            ("deepspeed", staged(plan_of(llama, 8, 1, steps=4, framework="deepspeed"), [9, 8, 8, 7]), "equally many layers"),
+            ("deepspeed", staged(plan_of(llama, 1, 8, steps=16, framework="deepspeed"), [8] * 4), "AutoTP splits models of transformers"),
+            ("torchtitan", staged(plan_of(llama, 8, 1, steps=4, zero=1, framework="torchtitan"), [8] * 4), "no ZeRO-1 beside pipeline stages"),
+            ("megatron", staged(plan_of(llama, 8, 1, steps=4, zero=3), [8] * 4), "no ZeRO-3 beside pipeline stages"),
+            ("megatron", staged(plan_of(llama, 1, 8, steps=16), [16, 16, 0, 0]), "chunk 2 of the pipeline has no layer"),
+            ("torchrun", staged(plan_of(llama, 8, 1, steps=4, framework="pytorch"), [8] * 4), "have to be written into the training script")):
+        done = launch(plan, target)
+        ok(done.returncode == 3 and words in done.stderr and done.stderr.count("\n") == 1, f"{target} refuses: {words}", done.stderr)
+    done = launch(staged(plan_of(llama, 1, 8, steps=2), [4] * 8, 2), "megatron")
+    ok(done.returncode != 0 and "takes no 4 stages of 2 chunks with 2 micro-batches" in done.stderr, "micro-batches that stages do not divide", done.stderr)
     bad = staged(plan_of(llama, 1, 8, steps=16), [8] * 4)
     bad["uniform"]["layers"].pop()
     done = launch(bad, "megatron")
     ok(done.returncode != 0 and "layers of 4 stages" in done.stderr, "chunks without their layers are refused", done.stderr)
+
+
+def check_recomputed_layers(llama):
+    plan = staged(plan_of(llama, 1, 8, steps=16, recompute=True), [8] * 4)
+    text = launch(plan, "megatron").stdout
+    ok("--recompute-method uniform" in text and "--recompute-num-layers 1" in text, "Megatron-LM recomputes each layer", text)
+    plan["uniform"]["recompute_layers"] = 3
+    text = launch(plan, "megatron").stdout
+    ok("--recompute-method block" in text and "--recompute-num-layers 3" in text, "... or the first of each stage", text)
+
+
+def check_replicas(llama):
+    def half(framework, zero):
+        plan = plan_of(llama, 16, 1, zero, framework=framework)
+        plan["uniform"]["shard"] = 8
+        return plan
+    text = launch(half("megatron", 1), "megatron").stdout
+    ok("--num-distributed-optimizer-instances 2" in text, "Megatron-LM: instances of the distributed optimizer", text)
+    text = launch(half("torchtitan", 3), "torchtitan").stdout
+    ok("data_parallel_replicate_degree = 2" in text and "data_parallel_shard_degree = 8" in text, "torchtitan: replicas of shards", text)
+    text = launch(half("pytorch", 3), "torchrun").stdout
+    ok('\\"shard\\": 8' in text and "DP // SHARD, SHARD, TP" in text, "topt_apply.py: a mesh of replicas and shards", text[:2000])
+    done = launch(half("pytorch", 3), "accelerate")
+    ok(done.returncode == 3 and "sharded over all 16" in done.stderr, "who shards over all ranks refuses", done.stderr)
+def check_experts(moe):
+    plan = plan_of(moe, 4, 2, 1, framework="megatron")
+    plan["uniform"].update(ep=4, etp=1, sequence_parallel=True)
+    words = command_of(json.loads(launch(plan, "megatron").stdout)["files"][0]["text"])
+    pairs = dict(zip(words, words[1:]))
+    ok(pairs["--expert-model-parallel-size"] == "4" and pairs["--expert-tensor-parallel-size"] == "1" and
+       pairs["--moe-token-dispatcher-type"] == "alltoall" and "--sequence-parallel" in words,
+       "Megatron-LM shares experts out", words)
+    plan["uniform"].update(ep=16)
+    done = launch(plan, "megatron")
+    ok(done.returncode != 0 and "experts over 16 x 1 ranks of 8" in done.stderr, "over no more ranks than there are", done.stderr)
 
 
 def check_numbers(gpt, llama):
@@ -498,6 +563,7 @@ def check_shapes():
     done = launch(plan_of(mixtral, 4, 2, 1), "megatron")
     ok("--num-experts 8" in done.stdout and "--moe-router-topk 2" in done.stdout and
        "--sequence-parallel" in done.stdout, "Mixtral's experts", done.stdout + done.stderr)
+    check_experts(mixtral)
     done = launch(plan_of(mixtral, 4, 2, 3), "torchrun")
     ok(done.returncode == 3 and "experts" in done.stderr, "which PyTorch does not split", done.stderr)
 
@@ -649,6 +715,8 @@ def main():
         cnn = model_of(f"{ROOT}/deploy/quickstart/cnn.json", 32, 1)
         check_numbers(gpt, llama)
         check_stages(llama)
+        check_replicas(llama)
+        check_recomputed_layers(llama)
         check_trainers(gpt, llama)
         check_losses(gpt, llama)
         check_refusals(gpt, llama)

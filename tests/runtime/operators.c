@@ -49,7 +49,8 @@ static struct topt_program *lower(const struct suite *u, const struct instance *
     return p;
 }
 
-/* All configurations: axes count up in base dimensions + 1, above them what is sharded. */
+/* All configurations: axes count up in base dimensions + 1, above them what is sharded, and along how many
+ * axes it is not. */
 static int config_at(const struct topt_op *op, const struct topt_mesh *mesh, int number,
                      struct topt_config *ret)
 {
@@ -57,13 +58,14 @@ static int config_at(const struct topt_op *op, const struct topt_mesh *mesh, int
     *ret = topt_config_none();
     for (int a = 0; a < mesh->naxes; a++, number /= base)
         ret->dim[a] = (int8_t)(number % base - 1);
-    ret->zero = (uint8_t)number;
+    ret->zero = (uint8_t)(number % TOPT_ZERO_COUNT);
+    ret->whole_axes = (uint8_t)(number / TOPT_ZERO_COUNT);
     return topt_config_valid(op, ret, mesh);
 }
 
 static int count_configs(const struct topt_op *op, const struct topt_mesh *mesh)
 {
-    int all = TOPT_ZERO_COUNT;
+    int all = TOPT_ZERO_COUNT * (mesh->naxes + 1);
     for (int a = 0; a < mesh->naxes && all < MOST_CONFIGS; a++)
         all *= op->spec->ndims + 1;
     return all;

@@ -128,15 +128,23 @@ static int64_t run_pipeline(const struct pipeline *p, struct topt_pipeline_held 
     return ns;
 }
 
-/* Rows of one chunk take (m + p - 1) (f + b), of v chunks (m + (p - 1) / v) (f + b); and a rank with
- * all layers sends each micro-batch forward and back before the next. */
+static int chunks_from(int row)
+{
+    return topt_orders[row].least_chunks;
+}
+
+/* Rows of one chunk take (m + p - 1) (f + b), of v chunks (m + (p - 1) / v) (f + b), where gradients of
+ * parameters are not made apart; and a rank with all layers sends each micro-batch forward and back before
+ * the next. */
 static void test_orders(void)
 {
     const struct topt_order_shape alone = {1, 1, MICROS};
+    struct topt_order_plan plan;
     int single = 0;
     for (int row = 0; row < TOPT_ORDERS; row++)
-        for (int chunks = topt_orders[row].least_chunks;
-             chunks <= 4 && chunks <= topt_orders[row].most_chunks; chunks++)
+        for (int chunks = chunks_from(row); !topt_orders[row].splits && chunks <= 4 &&
+                                            chunks <= topt_orders[row].most_chunks;
+             chunks++)
             for (int64_t micros = MICROS; micros <= 300 * MICROS; micros *= 300) {
                 struct pipeline p;
                 fill(&p, (enum topt_order_row)row, STAGES, chunks, micros);
@@ -146,74 +154,159 @@ static void test_orders(void)
                        "%d stages of %d chunks, %lld micro-batches, %s", STAGES, chunks,
                        (long long)micros, topt_orders[row].name);
             }
+    topt_order_plan(&topt_orders[TOPT_ORDER_1F1B], &alone, 0, &plan);
     for (int i = 0; i < 2 * MICROS; i++) {
-        struct topt_turn t = topt_order_turn(&topt_orders[TOPT_ORDER_1F1B], &alone, 0, i);
+        struct topt_turn t = topt_order_turn(&plan, i);
         single += t.backward == i % 2 && t.micro_batch == i / 2;
     }
     ok(single == 2 * MICROS,
        "one stage goes forward and back, micro-batch by micro-batch");
 }
 
+/* The time that ranks wait, by formulas (Qi et al. 2023; deepseek-ai/DualPipe's README, where a pair of
+ * passes takes what both take): of ZB-H1 (p - 1) (F + B - W), of ZBV none but the first chunks' way, where
+ * all three take the same, of DualPipeV at most (p - 1) (F&B + B - 3 W), B being whole, since what goes on
+ * from the first pass of a pair does not wait for the second. */
+static void test_bubbles(void)
+{
+    static const int of[][3] = {{10, 10, 10}, {10, 15, 5}, {12, 16, 12}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        for (int64_t micros = 16; micros <= 4800; micros *= 300) {
+            int64_t f = of[i][0], b = of[i][1], w = of[i][2];
+            struct pipeline p;
+            fill(&p, TOPT_ORDER_ZB_H1, STAGES, 1, micros);
+            for (int c = 0; c < 2 * STAGES; c++)
+                p.chunk[c] =
+                    (struct topt_chunk){.ns = {f, b + w}, .weights_ns = w, .kept = 1};
+            is_int(run_pipeline(&p, NULL),
+                   micros * (f + b + w) + (STAGES - 1) * (f + b - w),
+                   "ZB-H1 of %lld micro-batches, passes of %d, %d and %d",
+                   (long long)micros, (int)f, (int)b, (int)w);
+            p.p.order = TOPT_ORDER_DUALPIPE_V;
+            p.p.shape.chunks = 2;
+            int64_t all = 2 * micros * (f + b + w), none = (STAGES - 1) * f;
+            int64_t ns = run_pipeline(&p, NULL);
+            ok(ns > all && ns <= all + (STAGES - 1) * (f + (b + w) + (b + w) - 3 * w),
+               "DualPipeV of %lld micro-batches takes %lld ns", (long long)micros,
+               (long long)ns);
+            p.p.order = TOPT_ORDER_ZBV;
+            if (f == b && b == w)
+                is_int(run_pipeline(&p, NULL), all + none, "ZBV");
+            else
+                ok(run_pipeline(&p, NULL) > all, "ZBV waits where passes are unlike");
+        }
+}
+
 /* Of 1F1B a stage holds as many micro-batches as there are stages from it to the last one, of GPipe
- * all of them, interleaved what Megatron-LM's warm-up says and one chunk more. */
+ * all of them, interleaved what Megatron-LM's warm-up says and one chunk more; where gradients of parameters
+ * are made apart, as many as there are stages of each of its chunks, which is one stage's p micro-batches,
+ * with DualPipeV one more. */
+static int64_t held_chunks(int row, int stage)
+{
+    switch (row) {
+    case TOPT_ORDER_GPIPE:
+        return MICROS;
+    case TOPT_ORDER_1F1B:
+        return STAGES - stage;
+    case TOPT_ORDER_INTERLEAVED:
+        return 2 * (STAGES - stage - 1) + STAGES + 1;
+    case TOPT_ORDER_ZB_H1:
+        return STAGES;
+    case TOPT_ORDER_INTERLEAVED_ZB:
+        return 2 * STAGES;
+    case TOPT_ORDER_ZBV:
+        return 2 * STAGES;
+    default:
+        return 2 * STAGES + 1;
+    }
+}
+
 static void test_in_flight(void)
 {
     for (int row = 0; row < TOPT_ORDERS; row++) {
-        int chunks = topt_orders[row].least_chunks;
         struct topt_pipeline_held held[STAGES];
         struct pipeline p;
-        fill(&p, (enum topt_order_row)row, STAGES, chunks, MICROS);
+        fill(&p, (enum topt_order_row)row, STAGES, chunks_from(row), MICROS);
         if (run_pipeline(&p, held) < 0)
             abort(); /* a pipeline does not run */
         for (int s = 0; s < STAGES; s++)
-            is_int(held[s].bytes[TOPT_HELD_KEPT],
-                   row == TOPT_ORDER_GPIPE  ? MICROS
-                   : row == TOPT_ORDER_1F1B ? STAGES - s
-                                            : 2 * (STAGES - s - 1) + STAGES + 1,
+            is_int(held[s].bytes[TOPT_HELD_KEPT], held_chunks(row, s),
                    "chunks that stage %d of %s holds", s, topt_orders[row].name);
     }
 }
 
-/* Passes in time by themselves: each stage's next pass starts when the stage is free and what it reads
- * has come. */
-static int64_t by_passes(const struct topt_pipeline *p)
+/* A replay that knows nothing of tasks: each stage's next pass starts when the stage is free and what it
+ * reads has come; '*ret_kept' is the most that the first stage keeps at once. */
+struct replay {
+    const struct topt_pipeline *p;
+    struct topt_order_plan plan[MOST_CHUNKS];
+    int64_t turn[MOST_CHUNKS], now[MOST_CHUNKS];
+    int64_t kept, most;
+    int64_t *come; /* by micro-batch, direction and chunk */
+};
+
+static int replay_pass(struct replay *x, int s)
+{
+    const struct topt_order_shape *q = &x->p->shape;
+    const struct topt_order *o = &topt_orders[x->p->order];
+    int n = q->stages * q->chunks;
+    if (x->turn[s] == x->plan[s].turns)
+        return 0;
+    struct topt_turn t = topt_order_turn(&x->plan[s], x->turn[s]);
+    int own = t.chunk * q->stages + s;
+    if (o->v && t.chunk)
+        own = n - 1 - s;
+    const struct topt_chunk *c = &x->p->chunk[own];
+    int from = t.backward ? own + 1 : own - 1, to = t.backward ? own - 1 : own + 1;
+    int64_t *row = &x->come[(2 * t.micro_batch + t.backward) * n];
+    int weights = t.part == TOPT_TURN_WEIGHTS;
+    int64_t given = weights || from < 0 || from == n ? 0 : row[from];
+    if (given < 0)
+        return 0;
+    int64_t ns = weights                      ? c->weights_ns
+                 : t.part == TOPT_TURN_INPUTS ? c->ns[1] - c->weights_ns
+                                              : c->ns[t.backward];
+    int64_t ends = (given > x->now[s] ? given : x->now[s]) + ns;
+    int sends = !weights && to >= 0 && to < n &&
+                !(o->v && own + to == n - 1 && abs(own - to) == 1);
+    if (!weights)
+        row[own] = ends + (sends ? x->p->send_ns : 0);
+    x->now[s] = sends && o->sends_wait ? row[own] : ends;
+    if (s == 0)
+        x->kept += !t.backward                   ? c->kept
+                   : t.part == TOPT_TURN_INPUTS  ? c->weights_kept
+                   : t.part == TOPT_TURN_WEIGHTS ? -c->kept - c->weights_kept
+                                                 : -c->kept;
+    x->most = x->kept > x->most ? x->kept : x->most;
+    x->turn[s]++;
+    return 1;
+}
+
+static int64_t by_passes(const struct topt_pipeline *p, int64_t *ret_kept)
 {
     const struct topt_order_shape *q = &p->shape;
-    const struct topt_order *o = &topt_orders[p->order];
     int n = q->stages * q->chunks;
-    int64_t turn[MOST_CHUNKS] = {0}, now[MOST_CHUNKS] = {0}, last = 0;
-    int64_t all = 2 * q->chunks * q->micro_batches;
-    int64_t *come = malloc(2 * (size_t)n * (size_t)q->micro_batches * sizeof *come);
-    if (!come)
+    struct replay x = {.p = p};
+    int64_t last = 0;
+    x.come = malloc(2 * (size_t)n * (size_t)q->micro_batches * sizeof *x.come);
+    if (!x.come)
         abort(); /* no memory */
     for (int64_t i = 0; i < 2 * n * q->micro_batches; i++)
-        come[i] = -1;
+        x.come[i] = -1;
+    for (int s = 0; s < q->stages; s++)
+        topt_order_plan(&topt_orders[p->order], q, s, &x.plan[s]);
     for (int more = 1; more;) {
         more = 0;
-        for (int s = 0; s < q->stages; s++) {
-            if (turn[s] == all)
-                continue;
-            struct topt_turn t = topt_order_turn(o, q, s, turn[s]);
-            int own = t.chunk * q->stages + s, from = t.backward ? own + 1 : own - 1;
-            int64_t *row = &come[(2 * t.micro_batch + t.backward) * n];
-            int64_t given = from < 0 || from == n ? 0 : row[from];
-            if (given < 0)
-                continue;
-            int64_t ends =
-                (given > now[s] ? given : now[s]) + p->chunk[own].ns[t.backward];
-            int sends = t.backward ? own > 0 : own + 1 < n;
-            row[own] = ends + p->send_ns;
-            now[s] = sends && o->sends_wait ? row[own] : ends;
-            turn[s]++;
-            more = 1;
-        }
+        for (int s = 0; s < q->stages; s++)
+            more |= replay_pass(&x, s);
     }
     for (int s = 0; s < q->stages; s++) {
-        if (turn[s] < all)
+        if (x.turn[s] < x.plan[s].turns)
             abort(); /* stage %d waits for ever */
-        last = now[s] + p->end_ns[s] > last ? now[s] + p->end_ns[s] : last;
+        last = x.now[s] + p->end_ns[s] > last ? x.now[s] + p->end_ns[s] : last;
     }
-    free(come);
+    free(x.come);
+    *ret_kept = x.most;
     return last;
 }
 
@@ -225,20 +318,27 @@ static void test_uneven(void)
     for (int i = 0; i < RANDOM; i++) {
         int row = draw(TOPT_ORDERS);
         int stages = 2 + draw(5);
-        int chunks = topt_orders[row].least_chunks;
-        if (chunks > 1)
+        int chunks = chunks_from(row), v = topt_orders[row].v;
+        if (chunks > 1 && !v)
             chunks += draw(3);
         struct pipeline p;
-        fill(&p, (enum topt_order_row)row, stages, chunks, stages * (1 + draw(40)));
-        for (int c = 0; c < stages * chunks; c++)
+        fill(&p, (enum topt_order_row)row, stages, chunks,
+             v ? 2 * stages + draw(200) : stages * (1 + draw(40)));
+        for (int c = 0; c < stages * chunks; c++) {
             for (int k = 0; k < 2; k++)
                 p.chunk[c].ns[k] = 1 + draw(50);
+            p.chunk[c].weights_ns = draw((int)p.chunk[c].ns[1] + 1);
+            p.chunk[c].kept = draw(20);
+            p.chunk[c].weights_kept = draw(9);
+        }
         for (int s = 0; s < stages; s++)
             p.end_ns[s] = draw(100);
         p.p.send_ns = draw(9);
-        int64_t ns = run_pipeline(&p, NULL), want = by_passes(&p.p);
-        same += ns == want;
-        if (ns != want)
+        struct topt_pipeline_held held[MOST_CHUNKS];
+        int64_t kept, ns = run_pipeline(&p, held), want = by_passes(&p.p, &kept);
+        int alike = ns == want && held[0].bytes[TOPT_HELD_KEPT] == kept;
+        same += alike;
+        if (!alike)
             printf("# %s, %d stages of %d chunks, %lld micro-batches: %lld, by passes "
                    "%lld\n",
                    topt_orders[row].name, stages, chunks,
@@ -613,6 +713,7 @@ int main(void)
     test_share();
     test_circle();
     test_orders();
+    test_bubbles();
     test_held();
     test_folds();
     test_drift();

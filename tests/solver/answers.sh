@@ -125,7 +125,7 @@ echo '{"model_type": "gpt2", "n_embd": 12288, "n_head": 96, "n_layer": 96, "n_po
 large="175b.json --hw a100-80-dgx --batch 1536 --seq 2048 --framework megatron --pipeline 1"
 # shellcheck disable=SC2086
 "$topt" plan $large --json >whole 2>err && jq 'del(.plan)' whole >out && holds '.uniform.tp > 8 and
-    (.why | test("across nodes, because nothing else .* fits on any number .*expert.*which Megatron-LM supports, was not"))'
+    (.why | test("across nodes, because nothing else .* fits on any number .*context.*which Megatron-LM supports, was not"))'
 check "tensor parallelism across nodes is said to be what is left, and what was not searched: $(jq -r .why out)"
 # shellcheck disable=SC2086
 "$topt" plan $large --tensor-parallel --json >whole 2>err && jq 'del(.plan)' whole >out && holds '.why | test("across nodes") | not'
@@ -156,11 +156,72 @@ check "pipeline stages of a model that no node holds: $(jq -r .strategy out)"
     jq -e '.exact == false and .epsilon == null and .plan.exact == false' out >/dev/null &&
     "$topt" explain staged.json | grep -q '^Search: uniform space, without a proven bound'
 check "stages and chunks that are asked for, and explained"
-! "$topt" simulate staged.json >out 2>err && grep -q 'topt simulate has no pipeline stages, and this plan has 8' err
-check "$(cat err)"
+"$topt" explain staged.json --around >out 2>err && grep -A4 '^Other numbers of pipeline stages on 1024 GPUs' out >around && grep -q '1 stage: .* times as long' around &&
+    grep -q '4 stages: ' around && grep -q '16 stages: ' around
+check "why so many stages: $(tail -n +2 around | tr '\n' ';')"
+# Its schedule, as the cost was found by it.
+"$topt" simulate staged.json --json --trace trace.json --svg staged.svg >out 2>err &&
+    holds '.time_ns == .predicted_ns and (.stages | length) == 8 and .time_ns as $t | [.stages[] | .busy_ns + .bubble_ns == $t] | all' &&
+    [ "$(jq '[.stages[].memory_bytes]' out)" = "$(jq '[.predicted.stages[].memory_bytes]' staged.json)" ] && [ "$(grep -c 'class="lane"' staged.svg)" = 9 ]
+check "the schedule of stages: their time and memory are the plan's"
+jq '[.traceEvents[] | select(.ph == "X")] | group_by(.tid) | map(sort_by(.ts)) | {
+    stages: length, whole: [.[] | [range(1; length) as $i | .[$i].ts - (.[$i - 1].ts + .[$i - 1].dur) | fabs < 0.01] | all] | all,
+    passes: (map(map(select(.cat == "forward" or .cat == "backward")) | length) | unique),
+    bubbles: ([.[][] | select(.cat == "bubble")] | length > 8),
+    order: ([.[][] | select(.cat == "forward" or .cat == "backward")] | group_by([.args.chunk, .args.micro_batch]) |
+        map(sort_by(.ts) | map(.cat) == ["forward", "backward"]) | all)}' trace.json >out 2>err &&
+    holds '.stages == 8 and .whole and .bubbles and .order and (.passes | length) == 1'
+check "as a trace: passes and bubbles fill each stage, each forward has its backward: $(jq -c . out)"
+"$topt" simulate staged.json >out 2>err && grep -q '^schedule  interleaved-1f1b' out && ! "$topt" simulate staged.json --bucket 1MiB >out 2>err && grep -q 'without pipeline stages' err
+check "what has no meaning for stages is refused: $(cat err)"
 ! "$topt" plan $staged --pipeline 97 >out 2>err && grep -q 'pipeline' err &&
     ! "$topt" plan "$model" --hw a100-80-dgx --framework topt --pipeline 2 >out 2>err && grep -q 'topt has no pipeline stages' err
 check "stages that there are not: $(cat err)"
+# Experts: shared out where the framework does it.
+cat >moe.json <<'EOF'
+{"model_type": "qwen3_moe", "hidden_size": 2048, "num_hidden_layers": 48, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128,
+ "intermediate_size": 6144, "moe_intermediate_size": 768, "num_experts": 128, "num_experts_per_tok": 8, "vocab_size": 151936,
+ "max_position_embeddings": 40960}
+EOF
+moe="moe.json --hw h100-80-dgx --batch 512 --seq 4096 --gpus 16 --pipeline 1"
+"$topt" plan $moe --framework megatron --json >out 2>err && holds '.uniform.ep > 1 and (.strategy | test("expert parallel over"))' &&
+    searched=$(jq .time_ns out) && "$topt" plan $moe --framework megatron --expert 8 --json >out 2>err &&
+    holds ".uniform.ep == 8 and .time_ns >= $searched" && jq .plan out >moe-plan.json && "$topt" explain moe-plan.json >out 2>err &&
+    "$topt" launch moe-plan.json >out 2>err && grep -q -e '--expert-model-parallel-size 8' out &&
+    "$topt" plan $moe --framework torchtitan --expert 8 --json >out 2>err && holds '.uniform.ep == 8 and .uniform.etp == 1'
+check "experts are shared out over $(jq -r .uniform.ep out) GPUs: $(jq -r .strategy out)"
+! "$topt" plan $moe --framework megatron --expert 48 >out 2>err && grep -q 'does not divide the 128 experts' err &&
+    ! "$topt" plan "$model" --hw h100-80-dgx --framework megatron --expert 8 >out 2>err && grep -q 'the model has no experts' err &&
+    ! "$topt" plan $moe --framework deepspeed --expert 8 >out 2>err && grep -q 'no expert parallelism of deepspeed' err &&
+    ! "$topt" plan $moe --framework torchtitan --expert-tensor 2 >out 2>err && grep -q 'torchtitan does not split experts' err
+check "experts that are not shared out so: $(cat err)"
+# Degrees that are fixed.
+"$topt" plan $staged --degrees tp=8,pp=16,vp=3,cp=1,ep=1,dp=8,mbs=1,zero=1,recompute=0 --json >whole 2>err && jq 'del(.plan)' whole >out &&
+    holds '.gpus == 1024 and .uniform.tp == 8 and .uniform.pp == 16 and .uniform.vp == 3 and .uniform.dp == 8 and
+    .uniform.micro_batch == 1 and .uniform.zero == 1 and .uniform.recompute == false and .micro_batches == 192'
+check "degrees that are all fixed, on as many GPUs: $(jq -r .strategy out)"
+"$topt" plan $staged --gpus 1024 --degrees tp=8,mbs=2 --json >whole 2>err && jq 'del(.plan)' whole >out &&
+    holds '.uniform.tp == 8 and .uniform.micro_batch == 2 and .uniform.dp * .uniform.pp == 128' && t=$(jq .time_ns out) &&
+    "$topt" plan $staged --gpus 1024 --json >whole 2>err && jq 'del(.plan)' whole >out && holds ".time_ns <= $t"
+check "what they leave open is searched, and no better than all"
+not_so() {
+    # shellcheck disable=SC2086
+    ! "$topt" plan $staged $1 >out 2>err && grep -q "$2" err && [ "$(wc -l <err)" = 1 ]
+    check "$1: $(cat err)"
+}
+not_so "--degrees tp=8,xp=2" "'xp=2' is not one of tp=N, pp=N"
+not_so "--degrees tp=8,tp=4" "tp is given twice"
+not_so "--degrees tp" "tp has no value"
+not_so "--gpus 1024 --degrees tp=8,pp=8 --pipeline 4" "pp=8 contradicts --pipeline 4"
+not_so "--gpus 512 --degrees tp=8,pp=8,dp=16" "tp=8 x pp=8 x dp=16 is 1024 GPUs, not 512"
+not_so "--gpus 1024 --degrees tp=24" "tp=24 is 24, which does not divide 1024 GPUs"
+not_so "--gpus 1024 --degrees dp=8,mbs=5" "the batch of 1536 is no multiple of dp x mbs, 40"
+not_so "--gpus 1024 --degrees dp=16,mbs=1 --micro-batches 4" "are 96 micro-batches of a batch of 1536, not 4"
+not_so "--gpus 1024 --degrees zero=3" "Megatron-LM has no ZeRO-3"
+not_so "--degrees pp=1,vp=2" "chunks are of pipeline stages"
+not_so "--gpus 1024 --degrees cp=2" "cp=2: context parallelism is not searched for Megatron-LM yet"
+not_so "--gpus 96 --degrees tp=3" "no plan for 96 GPUs has these --degrees"
+not_so "--degrees tp=64,pp=64,dp=64" "need 262144 GPUs, and there are 1024"
 lacks='not tried context parallelism and pipeline stages (--pipeline N), which PyTorch'
 for more in "" "--gpus 8" "--batch 64,128" "--batch auto" "--mode profiling --max-gpus 16"; do
     # shellcheck disable=SC2086

@@ -154,7 +154,7 @@ def check_bad(files):
     doc = json.load(open(files[0]))
     bad = [("format", "other/1", "'other/1' is no measurement"), ("colour", 1, "colour: unknown field"), ("step_seconds", 0, "step_seconds"),
            ("model", "nosuch.json", "nosuch.json"), ("gpus", 4, "dp x tp is 8, and gpus 4"), ("batch", 63, "no multiple of dp x micro_batch"),
-           ("uniform", {"dp": 8, "level": 2, "micro_batch": 1}, "uniform.level: unknown field"), ("framework", "megatron", "has no such degrees"), ("framework", "torch", "torch"), ("plan", "p-17", "its plan p-17 is in none of the files")]
+           ("uniform", {"dp": 8, "level": 2, "micro_batch": 1}, "uniform.level: unknown field"), ("framework", "megatron", "Megatron-LM has no ZeRO-3"), ("framework", "torch", "torch"), ("plan", "p-17", "its plan p-17 is in none of the files")]
     for key, value, words in bad:
         r = topt("calibrate", "a100-80-dgx", write("bad.json", {**doc, key: value}))
         ok(r.returncode and r.stderr.startswith("topt calibrate: bad.json: ") and words in r.stderr, f"{key} {value}", r.stderr)

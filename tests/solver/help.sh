@@ -24,6 +24,7 @@ if [ -x "$toptd" ]; then
     for _ in $(seq 100); do [ -S toptd.sock ] && break || sleep 0.1; done
 fi
 cp "$root/deploy/quickstart/llama-3.1-8b.json" config.json
+cp "$root/deploy/quickstart/pretrain_gpt3.sh" pretrain_gpt.sh
 "$topt" plan config.json --hw a100-80-dgx --batch 64 --seq 4096 -o plan.json >/dev/null 2>err
 check "a plan for the examples"
 for n in 1 2; do
@@ -76,7 +77,7 @@ awk '/^Options:/ { on = 1; next }
     /^  -/ { if (name != "") print name "\t" text; name = $1; text = "" }
     { sub(/^ +/, ""); text = text " " $0 }
     END { print name "\t" text }' help >options
-without=' --svg --lines --as --part --json --quiet -o '
+without=' --svg --as-is --lines --as --part --json --quiet -o '
 given() # OPTION: the value whose effect its default words are
 {
     case $1 in
@@ -100,7 +101,7 @@ given() # OPTION: the value whose effect its default words are
         --software) echo 2026 ;;
         --loss-kernel) echo written ;;
         --eager) echo operators,loss ;;
-        --gpus | --tokens | --samples | --price | --hw | --loss | --capacity | --micro-batches | --sequence-parallel | --pin | --max-work | --gradient-f32 | --tensor-parallel | --pipeline | --virtual-stages | --sequence-splits) echo - ;;
+        --gpus | --tokens | --samples | --price | --hw | --loss | --capacity | --micro-batches | --sequence-parallel | --pin | --max-work | --gradient-f32 | --tensor-parallel | --pipeline | --virtual-stages | --schedule | --shard-ranks | --expert | --expert-tensor | --degrees | --sequence-splits) echo - ;;
     esac
 }
 answer() # OPTIONS...

@@ -73,6 +73,8 @@ class Pictures:
         self.topt("compare", LONG, *few, name="compare-long")
         self.topt("plan", LONG, *few, "--mode", "mini-time", "-o", self.folder + "/plan.json")
         self.topt("simulate", self.folder + "/plan.json", name="timeline-long")
+        self.topt("plan", LONG, "--hw", "a100-80-dgx", "--framework", "megatron", "--degrees", "pp=8,tp=1,dp=1,mbs=1", "--batch", "12", "-o", self.folder + "/staged.json")
+        self.topt("simulate", self.folder + "/staged.json", name="stages-long")
 
 
 def ticks(page, words):

@@ -50,7 +50,7 @@ static struct topt_plan_doc *plan(const struct topt_model *m, const struct topt_
                                   struct topt_error *err)
 {
     struct topt_query words = {
-        .mode = "mini-time", .factors = "none", .tensor_parallel = 1};
+        .mode = "mini-time", .factors = "none", .tensor_parallel = 1, .expert = 1};
     struct topt_plan_doc *p = NULL;
     struct topt_request r;
     json_t *answer = NULL;

@@ -109,7 +109,7 @@ static void test_floor(void)
         topt_model_import(llama, sizeof llama - 1, "config.json", &o, &err);
     struct topt_settings s = topt_settings_default();
     s.dtype = TOPT_BF16;
-    struct topt_least_parameters f = topt_least_parameters(m, &s);
+    struct topt_least_parameters f = topt_least_parameters(m, &s, 0);
     struct topt_strategy_cost c = cost_llama("lora:16+4bit");
     ok(f.value <= (double)c.sum.class_bytes[TOPT_CLASS_PARAM] &&
            f.value > 0.95 * (double)c.sum.class_bytes[TOPT_CLASS_PARAM],

@@ -25,6 +25,28 @@ int64_t topt_expert_slots(const struct topt_attrs *a, int64_t seq, int64_t exper
     return slots < 1 ? 1 : slots < (double)seq ? (int64_t)slots : seq;
 }
 
+/* Slots are by expert in their middle dimension. */
+int topt_op_experts(const struct topt_op *op)
+{
+    int e = -1, has = 0;
+    for (int o = 0; o < op->spec->noperands; o++)
+        if (op->spec->operand[o].slots)
+            e = op->spec->operand[o].dim[1];
+    for (int o = 0; o < op->spec->noperands; o++)
+        has |= op->spec->operand[o].role == TOPT_PARAM && op->operand[o].present;
+    return has ? e : -1;
+}
+
+int64_t topt_model_experts(const struct topt_model *m)
+{
+    int64_t all = 0;
+    for (int i = 0; i < m->nops; i++) {
+        int e = topt_op_experts(&m->op[i]);
+        all = e < 0 ? all : topt_common_divisor(all, m->op[i].count[e]);
+    }
+    return all;
+}
+
 static int check_routing(struct topt_op *op, int64_t experts, struct topt_error *err)
 {
     struct topt_attrs *a = &op->attrs;

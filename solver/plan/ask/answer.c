@@ -312,8 +312,11 @@ static int none_at_all(const struct topt_planning *m, const struct topt_best *b,
         return topt_fail(
             err, TOPT_ERR_INFEASIBLE,
             r->pin ? "no plan for %lld GPUs in this space satisfies --pin%s%s"
-                   : "no plan for %lld GPUs in this space: the model can't be split over "
-                     "that many%s%s",
+            : r->fixed.any
+                ? "no plan for %lld GPUs has these --degrees: the model, the "
+                  "batch or the nodes can't be split so%s%s"
+                : "no plan for %lld GPUs in this space: the model can't be split over "
+                  "that many%s%s",
             (long long)gpus, m->split.refused[0] ? "; " : "", m->split.refused);
     snprintf(why, sizeof why,
              "no plan was found for %lld GPUs, because operators were fixed by "

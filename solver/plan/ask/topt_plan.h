@@ -31,6 +31,13 @@ int topt_plan(const struct topt_request *r, json_t **ret,
 int topt_plan_from(const struct topt_request *r, struct topt_memo *memo, json_t **ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Answer 'own' by the best plan, from the memo of its problem, and put a run that exists beside it: 'run' is the
+ * same question with all that the run has chosen.  "as_is" of the answer has the run's members by the
+ * names of the answer's own, and "verdict" by the limit of 'own', which it need not fit. */
+int topt_plan_beside_run(const struct topt_request *own, const struct topt_request *run,
+                         struct topt_memo *memo, json_t **ret,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+
 /* The whole frontier for r->gpus devices: {"points":[{"memory_bytes","time_ns",
  * "compute_ns","network_ns","nodes"},...],"exact","epsilon","space",...}. */
 int topt_plan_frontier(const struct topt_request *r, json_t **ret,

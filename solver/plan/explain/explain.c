@@ -134,7 +134,8 @@ static int request_of(const struct topt_plan_doc *p, const json_t *doc,
     r->mode = TOPT_MINI_TIME;
     r->settings = p->settings;
     r->memory_limit = topt_json_whole_at(doc, "memory_limit");
-    r->algorithm = json_string_value(json_object_get(doc, "algorithm"));
+    const char *algorithm = topt_json_words_at(doc, "algorithm");
+    r->algorithm = *algorithm && strcmp(algorithm, "ft") ? algorithm : NULL;
     r->epsilon = json_number_value(json_object_get(doc, "epsilon"));
     r->threads = o->threads;
     r->progress = o->progress;
@@ -185,6 +186,27 @@ static int counts_of(const struct topt_request *r, int64_t gpus, int64_t ret[3],
     return rc ? -1 : n;
 }
 
+/* Append what a request is answered: {"gpus","pipeline","feasible","memory_limit","memory_bytes","time_ns"}; a
+ * number of stages that nothing has stays out. */
+static int add_answer(json_t *list, const struct topt_request *r, struct topt_error *err)
+{
+    json_t *answer;
+    if (topt_plan(r, &answer, err))
+        return r->pipeline && err && err->code == TOPT_ERR_INFEASIBLE ? 0 : -1;
+    json_t *fits = json_object_get(answer, "feasible");
+    const json_t *what = json_is_true(fits) ? answer : json_object_get(answer, "nearest");
+    json_t *row =
+        json_pack("{s:I, s:O, s:I, s:I, s:I}", "gpus", (json_int_t)r->gpus, "feasible",
+                  fits, "memory_limit", (json_int_t)topt_request_limit(r), "memory_bytes",
+                  (json_int_t)topt_json_whole_at(what, "memory_bytes"), "time_ns",
+                  (json_int_t)topt_json_whole_at(what, "time_ns"));
+    if (r->pipeline)
+        json_object_set_new(row, "pipeline", json_integer(r->pipeline));
+    json_array_append_new(list, row);
+    json_decref(answer);
+    return 0;
+}
+
 /* The answers for fewer and for more GPUs, searched as the plan was:
  * [{"gpus","feasible","memory_limit","memory_bytes","time_ns"}]. */
 static json_t *around_json(const struct topt_plan_doc *p, const json_t *doc,
@@ -197,22 +219,47 @@ static json_t *around_json(const struct topt_plan_doc *p, const json_t *doc,
         return NULL;
     json_t *list = json_array();
     for (int i = 0; i < n; i++) {
-        json_t *answer;
         r.gpus = count[i];
-        if (topt_plan(&r, &answer, err)) {
+        if (add_answer(list, &r, err)) {
             json_decref(list);
             return NULL;
         }
-        json_t *fits = json_object_get(answer, "feasible");
-        const json_t *what =
-            json_is_true(fits) ? answer : json_object_get(answer, "nearest");
-        json_array_append_new(
-            list, json_pack("{s:I, s:O, s:I, s:I, s:I}", "gpus", (json_int_t)count[i],
-                            "feasible", fits, "memory_limit",
-                            (json_int_t)topt_request_limit(&r), "memory_bytes",
-                            (json_int_t)topt_json_whole_at(what, "memory_bytes"),
-                            "time_ns", (json_int_t)topt_json_whole_at(what, "time_ns")));
-        json_decref(answer);
+    }
+    return list;
+}
+
+/* The same GPUs without pipeline stages, and with the next numbers of them that are searched; an empty list of
+ * a plan that has none. */
+static json_t *stages_around_json(const struct topt_plan_doc *p, const json_t *doc,
+                                  const struct topt_explain_options *o,
+                                  struct topt_error *err)
+{
+    int own = (int)p->settings.stages, fewer = 1, more = 0;
+    struct topt_request r;
+    struct topt_planning m;
+    json_t *list = json_array();
+    if (own < 2)
+        return list;
+    if (request_of(p, doc, o, &r, err) || topt_planning_init(&m, &r, err)) {
+        json_decref(list);
+        return NULL;
+    }
+    for (int s = 2; s <= topt_planning_most_stages(&m) && !more; s++) {
+        int nodes = p->nodes, per_node = p->per_node;
+        if (!topt_planning_stages(&m, s) || !topt_stage_grid(s, &nodes, &per_node))
+            continue;
+        fewer = s < own ? s : fewer;
+        more = s > own ? s : 0;
+    }
+    topt_planning_fini(&m);
+    const int near[] = {1, fewer > 1 ? fewer : 0, more};
+    r.gpus = p->gpus;
+    for (int i = 0; i < 3 && list; i++) {
+        r.pipeline = near[i];
+        if (near[i] && add_answer(list, &r, err)) {
+            json_decref(list);
+            list = NULL;
+        }
     }
     return list;
 }
@@ -249,23 +296,41 @@ static void put_feasible(struct topt_text *t, const struct topt_plan_doc *p,
         topt_text_add(t, "fits too, and takes %.2f times as long\n", 1 / times);
 }
 
-static void put_around(struct topt_text *t, const struct topt_plan_doc *p,
-                       const json_t *doc, const json_t *around)
+static void put_answers(struct topt_text *t, const struct topt_plan_doc *p,
+                        const json_t *around)
 {
     size_t i;
     json_t *x;
-    /* Parts that are pinned are those of one number. */
-    topt_text_add(t, "\nOther numbers of GPUs%s:\n",
-                  json_object_get(doc, "pins") ? ", without --pin" : "");
     json_array_foreach(around, i, x)
     {
-        int64_t gpus = topt_json_whole_at(x, "gpus");
-        topt_text_add(t, "  %lld GPU%s: ", (long long)gpus, gpus > 1 ? "s" : "");
+        int64_t gpus = topt_json_whole_at(x, "gpus"),
+                stages = topt_json_whole_at(x, "pipeline"), n = stages ? stages : gpus;
+        topt_text_add(t, "  %lld %s%s: ", (long long)n, stages ? "stage" : "GPU",
+                      n > 1 ? "s" : "");
         if (json_is_true(json_object_get(x, "feasible")))
             put_feasible(t, p, x, gpus);
         else
             put_infeasible(t, x);
     }
+}
+
+static void put_around(struct topt_text *t, const struct topt_plan_doc *p,
+                       const json_t *doc, const json_t *around)
+{
+    /* Parts that are pinned are those of one number. */
+    topt_text_add(t, "\nOther numbers of GPUs%s:\n",
+                  json_object_get(doc, "pins") ? ", without --pin" : "");
+    put_answers(t, p, around);
+}
+
+/* Why there are so many stages: what fewer and more would have cost. */
+static void put_stages_around(struct topt_text *t, const struct topt_plan_doc *p,
+                              const json_t *around)
+{
+    if (!json_array_size(around))
+        return;
+    topt_text_add(t, "\nOther numbers of pipeline stages on %d GPUs:\n", p->gpus);
+    put_answers(t, p, around);
 }
 
 /* ---- the whole ---------------------------------------------------------------------------- */
@@ -288,9 +353,13 @@ static int explain(struct topt_text *t, const struct topt_plan_doc *p, const jso
         topt_explain_notation(t, p);
     if (!rc && o->around) {
         json_t *around = around_json(p, doc, o, err);
-        rc = around ? 0 : -1;
-        if (around)
+        json_t *stages = around ? stages_around_json(p, doc, o, err) : NULL;
+        rc = stages ? 0 : -1;
+        if (stages) {
+            put_stages_around(t, p, stages);
             put_around(t, p, doc, around);
+        }
+        json_decref(stages);
         json_decref(around);
     }
     return rc;
@@ -334,10 +403,13 @@ json_t *topt_plan_explain_json(const json_t *plan, const struct topt_explain_opt
     if (topt_plan_read(doc, &p, err))
         return NULL;
     json_t *ret = said(doc), *time = topt_explain_time_json(p, doc, err), *around = NULL,
-           *tables = NULL;
+           *stages = NULL, *tables = NULL;
     int rc = time ? 0 : -1;
     if (!rc && o->around)
-        rc = (around = around_json(p, doc, o, err)) ? 0 : -1;
+        rc = (around = around_json(p, doc, o, err)) &&
+                     (stages = stages_around_json(p, doc, o, err))
+                 ? 0
+                 : -1;
     if (!rc && topt_model_has_tables(p->micro))
         rc = (tables = topt_explain_tables_json(p, err)) ? 0 : -1;
     json_object_set_new(ret, "model", json_string(p->model->name));
@@ -350,6 +422,9 @@ json_t *topt_plan_explain_json(const json_t *plan, const struct topt_explain_opt
     json_object_set_new(ret, "splits", topt_explain_splits_json(p));
     json_object_set_new(ret, "tables", tables);
     json_object_set_new(ret, "around", around);
+    if (json_array_size(stages))
+        json_object_set(ret, "stages_around", stages);
+    json_decref(stages);
     topt_plan_doc_destroy(p);
     if (rc)
         json_decref(ret);

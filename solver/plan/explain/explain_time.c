@@ -291,6 +291,10 @@ static void put_stages(struct topt_text *t, const struct topt_plan_doc *p,
 {
     const json_t *predicted = json_object_get(doc, "predicted");
     const json_t *layers = json_object_get(json_object_get(doc, "uniform"), "layers"), *x;
+    const struct topt_order *order = &topt_orders[p->settings.order];
+    struct topt_order_shape shape = {(int)p->settings.stages,
+                                     (int)p->settings.stage_chunks,
+                                     p->settings.micro_batches};
     int64_t stages = p->settings.stages, idle = topt_json_whole_at(predicted, "idle_ns");
     char a[32], b[32];
     size_t i;
@@ -310,8 +314,9 @@ static void put_stages(struct topt_text *t, const struct topt_plan_doc *p,
     json_array_foreach(json_object_get(predicted, "stages"), i, x)
     {
         json_int_t n = 0;
-        for (size_t c = i; c < json_array_size(layers); c += (size_t)stages)
-            n += json_integer_value(json_array_get(layers, c));
+        for (int own = 0; own < shape.chunks; own++)
+            n += json_integer_value(json_array_get(
+                layers, (size_t)topt_order_chunk(order, &shape, (int)i, own)));
         topt_text_add(
             t, "  %5zu %7lld %10s %10s\n", i, (long long)n,
             topt_show_ns(topt_json_whole_at(x, "busy_ns"), a, sizeof a),

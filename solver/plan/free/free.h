@@ -31,6 +31,8 @@ extern const struct topt_restriction topt_restrict_batch, topt_restrict_hybrid,
 struct topt_space_options {
     enum topt_space space; /* not AUTO */
     int cut;               /* uniform: axes before it are the data axes */
+    /* Uniform: of operators with experts, these take the last data axes and the first tensor axes. */
+    struct topt_expert_axes expert;
     /* Samples, heads and features are split into equal parts only; the vocabulary, that
      * of many rows, is not held to it. */
     int even;
@@ -41,6 +43,7 @@ struct topt_space_options {
     /* Levels of enum topt_zero, as bits, where an operator can; uniform: the one for
      * all. */
     int zero;
+    int whole_axes; /* uniform: of the data axes those that it does not shard along */
     enum topt_recompute {
         TOPT_RECOMPUTE_NONE,
         TOPT_RECOMPUTE_ALL, /* every operator that may be */
@@ -141,6 +144,12 @@ struct topt_strategy *topt_problem_random(const struct topt_problem *p, uint64_t
 /* A lower bound of memory and one of time, for any strategy and whatever the caps: the sums of
  * what is least for each variable. */
 struct topt_cost topt_problem_lower_bound(const struct topt_problem *p);
+
+/* The same of the problem with experts on other axes, of a problem without bounds in its prices.  '*ret_some':
+ * topt_problem_has_choices(). */
+int topt_problem_least_shared_out(struct topt_problem *p, struct topt_expert_axes axes,
+                                  struct topt_cost *ret, int *ret_some,
+                                  struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Does the problem price the strategy as what it costs?  Where recomputation is free to choose, one
  * that chooses none is not: a problem without recomputation has it for less. */

@@ -14,11 +14,22 @@
 
 /* ---- variants ---------------------------------------------------------------------- */
 
+/* Degrees that are fixed; one data parallel rank shards nothing, whatever was said. */
+static int is_fixed(const struct topt_request *r, const struct topt_degrees *v)
+{
+    const struct topt_fixed *f = &r->fixed;
+    int64_t samples = r->model->batch / v->micro_batches;
+    return (!f->data || v->data == f->data) && (!f->tensor || v->tensor == f->tensor) &&
+           (!f->context || v->context == f->context) &&
+           (!f->expert || v->expert == f->expert) &&
+           (!f->micro_batch || samples == f->micro_batch * v->data) &&
+           (f->zero < 0 || v->data == 1 || v->level == f->zero) &&
+           (f->recompute < 0 || v->recompute == f->recompute);
+}
+
 static int add_variant(struct topt_grid_search *s, const struct topt_degrees *v)
 {
-    const struct topt_ran *ran = s->request->ran;
-    if (ran && (v->data != ran->data || v->tensor != ran->tensor ||
-                v->level != ran->level || v->recompute != ran->recompute))
+    if (s->request->fixed.any && !is_fixed(s->request, v))
         return 0;
     if (TOPT_RESIZE(s->degrees, s->ndegrees + 1))
         return -1;
@@ -38,13 +49,50 @@ static int add_meshes(struct topt_grid_search *s, struct topt_degrees v)
     return 0;
 }
 
+/* Experts shared out over the ranks before axis 'last': innermost first, tensor parallel ones before data ranks. */
+static int share_experts(struct topt_grid_search *s, struct topt_degrees v, int last)
+{
+    int64_t asked = s->request->expert;
+    v.expert = 1;
+    for (int a = last - 1; a >= 0; a--) {
+        v.expert *= s->mesh.size[a];
+        if (v.expert * v.expert_tensor >= v.tensor &&
+            s->planning->experts % v.expert == 0 && (!asked || v.expert == asked) &&
+            add_variant(s, &v))
+            return -1;
+    }
+    return 0;
+}
+
+/* Each rank has all experts; or they are shared out, and all or none of tensor parallelism splits each, or as many
+ * ranks as are asked for. */
+static int add_experts(struct topt_grid_search *s, struct topt_degrees v)
+{
+    const struct topt_request *r = s->request;
+    int cut = topt_degrees_data_axes(&s->mesh, &v), last = s->mesh.naxes;
+    if (r->expert < 2 && add_meshes(s, v))
+        return -1;
+    if (!s->planning->experts || !(r->framework->expert_levels >> v.level & 1))
+        return 0;
+    for (v.expert_tensor = 1; last >= cut; v.expert_tensor *= s->mesh.size[--last]) {
+        int may = r->expert_tensor ? v.expert_tensor == r->expert_tensor
+                                   : last == s->mesh.naxes ||
+                                         (last == cut && r->framework->expert_tensor);
+        if (may && share_experts(s, v, last))
+            return -1;
+        if (last == cut)
+            return 0;
+    }
+    return 0;
+}
+
 /* Variants that recompute are listed only where some operator can be recomputed, as none can
  * in blocks of one operator: they would be charged for room that they never use. */
 static int add_recompute(struct topt_grid_search *s, struct topt_degrees v)
 {
     int last = s->factors & TOPT_FACTOR_RECOMPUTE && s->planning->recomputes;
     for (v.recompute = 0; v.recompute <= last; v.recompute++)
-        if (add_meshes(s, v))
+        if (add_experts(s, v))
             return -1;
     return 0;
 }
@@ -106,6 +154,27 @@ static int batch_fits(const struct topt_grid_search *s, const struct topt_degree
            samples % v->data == 0;
 }
 
+/* Groups of data ranks that a level shards over, of which each axis of nodes may make replicas: those that
+ * are asked for; else all, and where the framework has it searched those of a node. */
+static int add_shards(struct topt_grid_search *s, struct topt_degrees v)
+{
+    const struct topt_framework *f = s->request->framework;
+    const struct topt_mesh *mesh = &s->mesh;
+    int64_t asked = s->request->shard_ranks, ranks = 1;
+    int has = f && f->replica_levels >> v.level & 1;
+    if ((!asked || !has || asked >= v.data) && add_recompute(s, v))
+        return -1;
+    for (int a = 0; a < mesh->naxes && has; a++) {
+        ranks *= mesh->size[a];
+        v.shard = (int)(v.data / ranks);
+        int in_node = a + 1 == mesh->node_axes && f->replicas_searched;
+        if (v.data % ranks == 0 && v.shard > 1 && (asked ? v.shard == asked : in_node) &&
+            add_recompute(s, v))
+            return -1;
+    }
+    return 0;
+}
+
 static int add_uniform(struct topt_grid_search *s, struct topt_degrees v)
 {
     int all = zero_levels(s);
@@ -115,12 +184,12 @@ static int add_uniform(struct topt_grid_search *s, struct topt_degrees v)
     for (int axes = topt_tensor_from(mesh, s->planning->tensor); axes <= mesh->naxes;
          axes++) {
         v.data = (int)topt_data_ranks(mesh, axes);
-        v.tensor = mesh->devices / v.data;
+        v.tensor = v.expert_tensor = mesh->devices / v.data;
         if (!batch_fits(s, &v) || !heads_fit(s, &v) || !tensor_fits(s, &v))
             continue;
         for (v.level = 0; v.level < TOPT_ZERO_LEVELS; v.level++)
             if ((v.data > 1 ? all >> v.level & 1 && level_fits(s, &v) : v.level == 0) &&
-                add_recompute(s, v))
+                add_shards(s, v))
                 return -1;
     }
     return 0;
@@ -281,7 +350,8 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
                   at->settings.table_shards != shards ||
                   at->settings.by_schedule != v->by_schedule ||
                   at->settings.stages != v->stages ||
-                  at->settings.stage_chunks != v->virtual_stages))
+                  at->settings.stage_chunks != v->virtual_stages ||
+                  at->settings.order != v->order))
         at = at->next;
     if (at)
         return at;
@@ -294,9 +364,8 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     at->settings.by_schedule = at->searched.by_schedule = v->by_schedule;
     at->settings.stages = v->stages;
     at->settings.stage_chunks = v->virtual_stages;
-    at->settings.even_stages =
-        s->request->framework && s->request->framework->even_stages;
-    at->settings.order = v->virtual_stages > 1 ? TOPT_ORDER_INTERLEAVED : TOPT_ORDER_1F1B;
+    at->settings.even_stages = topt_request_even_stages(s->request);
+    at->settings.order = v->order;
     at->settings.rest_f32 = at->searched.rest_f32 = rest_f32;
     at->settings.tables = at->searched.tables = tables;
     at->settings.table_shards = at->searched.table_shards = shards;
@@ -370,6 +439,7 @@ static int make_problem(struct topt_grid_search *s, const struct topt_degrees *v
     struct topt_space_options o = {
         .space = s->space,
         .cut = topt_degrees_data_axes(&s->mesh, v),
+        .expert = topt_degrees_expert_axes(&s->mesh, v),
         .even = topt_request_even(r),
         .vocab = r->model->vocab,
         .sequence = topt_planning_positions(s->planning),
@@ -377,6 +447,7 @@ static int make_problem(struct topt_grid_search *s, const struct topt_degrees *v
         .blocks = r->model->blocks,
         .alike = s->alike,
         .zero = levels | table_levels(s),
+        .whole_axes = topt_degrees_whole_axes(&s->mesh, v),
         .recompute = v->recompute ? recompute : TOPT_RECOMPUTE_NONE,
         .mesh_starts = v->mesh_starts,
         .pins = r->pin ? &s->planning->pins : NULL,
@@ -442,14 +513,29 @@ struct spread {
 };
 
 static struct spread spread_of(const struct topt_grid_search *s,
-                               const struct topt_degrees *v)
+                               const struct topt_degrees *v, double tensor)
 {
-    double all = s->mesh.devices, tensor = v->tensor;
+    double all = s->mesh.devices;
     if (s->space != TOPT_SPACE_UNIFORM)
         return (struct spread){all, all, all};
+    all = tensor * topt_degrees_shard(v);
     return (struct spread){v->level >= TOPT_ZERO_PARAM ? all : tensor,
                            v->level >= TOPT_ZERO_GRADIENT ? all : tensor,
                            v->level >= TOPT_ZERO_STATE ? all : tensor};
+}
+
+/* The parameters' bytes on a device. */
+static struct topt_least_parameters least_on_each(const struct topt_grid_search *s,
+                                                  const struct topt_degrees *v)
+{
+    const struct topt_least_parameters *p = &s->planning->parameters,
+                                       *e = &s->planning->of_experts;
+    struct spread n = spread_of(s, v, v->tensor),
+                  m = spread_of(s, v, (double)v->expert * v->expert_tensor);
+    return (struct topt_least_parameters){
+        (p->value - e->value) / n.value + e->value / m.value,
+        (p->gradient - e->gradient) / n.gradient + e->gradient / m.gradient,
+        (p->state - e->state) / n.state + e->state / m.state};
 }
 
 /* Parameters, gradients, states, and what backward reads, each once and spread evenly.  Gradients
@@ -457,34 +543,46 @@ static struct spread spread_of(const struct topt_grid_search *s,
  * are gathered from forward to backward alone are not there any more when all gradients are. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v)
 {
-    const struct topt_least_parameters *p = &s->planning->parameters;
-    struct spread n = spread_of(s, v);
-    double value = p->value / n.value, gradients = p->gradient / n.gradient;
-    double before = value, after = value + gradients;
+    struct topt_least_parameters p = least_on_each(s, v);
+    double before = p.value, after = p.value + p.gradient;
     struct topt_settings x = s->request->settings;
     x.micro_batches = v->micro_batches;
     if (!v->recompute)
         before +=
             s->planning->activation_bytes / (double)v->micro_batches / s->mesh.devices;
     if (!topt_gradients_come(&x))
-        before += gradients;
+        before += p.gradient;
     else if (v->level == TOPT_ZERO_GRADIENT)
-        after -= value;
-    return (int64_t)((p->state / n.state + (before > after ? before : after)) *
-                     (1 - 1e-9));
+        after -= p.value;
+    return (int64_t)((p.state + (before > after ? before : after)) * (1 - 1e-9));
 }
 
-/* The mean over stages: each holds its part of parameters and states, and 1F1B has (stages + 1) / 2
- * micro-batches in flight at a stage.  A fifth is left for uneven cuts. */
+/* The micro-batches that stages have in flight: their mean, which of 1F1B is (stages + 1) / 2, or those of the
+ * second stage, whose chunks have no fewer layers than the even cut, rounded down. */
+static double in_flight(struct topt_grid_search *s, const struct topt_degrees *v)
+{
+    double mean = (s->stages + 1) / 2.0, chunks = (double)v->stages * v->virtual_stages;
+    int layers = s->planning->layers / (int)chunks;
+    struct topt_order_shape shape = {v->stages, v->virtual_stages, v->micro_batches};
+    struct topt_order_plan plan;
+    if (v->stages < 3)
+        return mean;
+    topt_order_plan(&topt_orders[v->order], &shape, 1, &plan);
+    double second =
+        layers * chunks / s->planning->layers * (double)plan.ahead / v->virtual_stages;
+    return second > mean ? second : mean;
+}
+
+/* Each stage holds its part of parameters and states, and what micro-batches in flight keep.  A fifth is left
+ * for uneven cuts. */
 int64_t topt_grid_least_stage_bytes(struct topt_grid_search *s,
                                     const struct topt_degrees *v)
 {
-    const struct topt_least_parameters *p = &s->planning->parameters;
-    struct spread n = spread_of(s, v);
-    double stays = p->value / n.value + p->gradient / n.gradient + p->state / n.state;
+    struct topt_least_parameters p = least_on_each(s, v);
+    double stays = p.value + p.gradient + p.state;
     double kept = v->recompute
                       ? 0
                       : s->planning->activation_bytes / (double)v->micro_batches /
-                            s->mesh.devices * (s->stages + 1) / 2;
+                            s->mesh.devices * in_flight(s, v);
     return (int64_t)(0.8 * (stays + kept) / s->stages);
 }

@@ -80,20 +80,33 @@ int topt_planning_stages(const struct topt_planning *m, int stages)
 
 /* Chunks are of equally many layers, but for up to four, whose place the embedding, the loss or other
  * parts outside of layers may take. */
-int topt_planning_chunks(const struct topt_planning *m, int stages, int chunks,
-                         int64_t micro_batches)
+static int chunks_fit(const struct topt_planning *m, const struct topt_degrees *d)
 {
-    const struct topt_framework *f = m->request->framework;
     int64_t asked = m->request->virtual_stages;
-    int all = stages * chunks;
+    int all = d->stages * d->virtual_stages;
     int short_of = (all - m->layers % all) % all;
-    if (all > m->layers || all > TOPT_MAX_CHUNKS ||
-        (chunks > 1 && !(f->pipeline_orders >> TOPT_ORDER_INTERLEAVED & 1)))
+    return (!asked || d->virtual_stages == asked) &&
+           (topt_request_even_stages(m->request) ? !short_of : short_of <= 4 || asked);
+}
+
+/* PyTorch recomputes for each part of a backward pass anew: those that make gradients of parameters apart
+ * are not looked at beside recomputation. */
+int topt_planning_orders(const struct topt_planning *m, const struct topt_degrees *d)
+{
+    int rows = topt_request_orders(m->request), all = d->stages * d->virtual_stages;
+    struct topt_order_shape shape = {d->stages, d->virtual_stages, d->micro_batches};
+    int left = 0, ret = 0;
+    for (int row = 0; row < TOPT_ORDERS; row++) {
+        const struct topt_order *o = &topt_orders[row];
+        if (!(rows >> row & 1))
+            continue;
+        left |= d->virtual_stages <= o->most_chunks;
+        if (!(d->recompute && o->splits) && topt_order_takes(o, &shape))
+            ret |= 1 << row;
+    }
+    if (all > m->layers || all > TOPT_MAX_CHUNKS || !left)
         return -1;
-    if (asked && chunks != asked)
-        return 0;
-    return (chunks == 1 || micro_batches % stages == 0) &&
-           (f->even_stages ? !short_of : short_of <= 4 || (asked && chunks == asked));
+    return chunks_fit(m, d) ? ret : 0;
 }
 
 int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
@@ -109,7 +122,9 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
         .request = r,
         .tensor = (enum topt_tensor_where)topt_request_tensor_at(r, 0),
         .heads = heads_of(r->model),
-        .parameters = topt_least_parameters(r->model, &r->settings),
+        .parameters = topt_least_parameters(r->model, &r->settings, 0),
+        .of_experts = topt_least_parameters(r->model, &r->settings, 1),
+        .experts = topt_request_experts(r) ? topt_model_experts(r->model) : 0,
         .activation_bytes = papers ? 0
                                    : (double)stats.activation_bytes_per_sample / 4 *
                                          topt_dtype_bytes(r->settings.dtype) *

@@ -4,6 +4,7 @@
 #ifndef TOPT_PLANNING_H
 #define TOPT_PLANNING_H
 
+#include "degrees.h"
 #include "pins.h"
 #include "topt_question.h"
 #include "topt_tensor.h"
@@ -20,7 +21,9 @@ struct topt_planning {
     struct topt_tensor_map
         split;     /* what tensor parallelism does, where the row has rules */
     int64_t heads; /* tensor parallelism divides it; 0: no attention */
-    struct topt_least_parameters parameters;
+    struct topt_least_parameters parameters,
+        of_experts;          /* 'of_experts': a part of these */
+    int64_t experts;         /* expert parallelism divides it; 0: it is not looked at */
     double activation_bytes; /* that backward reads, of the whole batch */
     int layers;              /* that pipeline stages can be cut between; 0: none */
     int recomputes;          /* some operator can be recomputed in backward */
@@ -66,13 +69,12 @@ int topt_planning_over(const struct topt_planning *m);
  * search too large? */
 int topt_planning_gave_up(const struct topt_planning *m, const struct topt_error *err);
 
-/* The largest number of pipeline stages that is looked at (0 or 1: none); is 'stages' one of the numbers?  May
- * each stage have so many chunks of layers, with so many micro-batches: 1, 0, or -1 where no larger number of
- * chunks may either. */
+/* The largest number of pipeline stages that is looked at (0 or 1: none); is 'stages' one of the numbers?  The
+ * schedules (bits of enum topt_order_row) of degrees with stages, chunks and micro-batches; -1 where there is
+ * none of any larger number of chunks either. */
 int topt_planning_most_stages(const struct topt_planning *m);
 int topt_planning_stages(const struct topt_planning *m, int stages);
-int topt_planning_chunks(const struct topt_planning *m, int stages, int chunks,
-                         int64_t micro_batches);
+int topt_planning_orders(const struct topt_planning *m, const struct topt_degrees *d);
 
 /* Go on where another left off, and back. */
 void topt_planning_resume(struct topt_planning *m, const struct topt_planning *from);

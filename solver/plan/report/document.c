@@ -66,6 +66,9 @@ static json_t *ops_json(const struct topt_plan_facts *f)
                               axes_json(f->k->mesh, &f->strategy->config[i], name));
         if (f->strategy->config[i].zero)
             json_object_set_new(o, "zero", json_integer(f->strategy->config[i].zero));
+        if (f->strategy->config[i].whole_axes)
+            json_object_set_new(o, "whole_axes",
+                                json_integer(f->strategy->config[i].whole_axes));
         if (f->strategy->config[i].recompute)
             json_object_set_new(o, "recompute", json_true());
         json_t *again = json_array();
@@ -168,6 +171,11 @@ static json_t *uniform_json(const struct topt_plan_facts *f)
                                             topt_order_name(f->k->settings->order),
                                             "layers", layers));
     }
+    if (v->shard)
+        json_object_set_new(u, "shard", json_integer(v->shard));
+    if (v->expert > 1)
+        json_object_update_new(
+            u, json_pack("{s:i, s:i}", "ep", v->expert, "etp", v->expert_tensor));
     if (f->positions && v->tensor > 1)
         json_object_set_new(u, "sequence_parallel", json_true());
     return u;
@@ -404,12 +412,12 @@ static int read_axes(const json_t *axes, const struct topt_mesh *mesh,
 static int read_op(const json_t *o, int i, struct topt_plan_doc *p,
                    struct topt_error *err)
 {
-    static const char *const allowed[] = {"name",      "axes",        "zero",
-                                          "recompute", "fetch_again", NULL};
+    static const char *const allowed[] = {
+        "name", "axes", "zero", "recompute", "whole_axes", "fetch_again", NULL};
     const struct topt_op *op = &p->model->op[i];
     char path[32];
     const char *have, *name[TOPT_MAX_OPDIMS];
-    int64_t zero = 0;
+    int64_t zero = 0, whole = 0;
     int recompute = 0;
     snprintf(path, sizeof path, "ops[%d]", i);
     if (topt_json_only(o, path, allowed, err) ||
@@ -423,9 +431,11 @@ static int read_op(const json_t *o, int i, struct topt_plan_doc *p,
     if (read_axes(json_object_get(o, "axes"), &p->mesh, name, op->spec->ndims, 0,
                   &p->strategy->config[i], path, err) ||
         topt_json_int_or(o, path, "zero", 0, TOPT_ZERO_COUNT - 1, &zero, err) ||
+        topt_json_int_or(o, path, "whole_axes", 0, p->mesh.naxes, &whole, err) ||
         topt_json_bool_or(o, path, "recompute", &recompute, err))
         return -1;
     p->strategy->config[i].zero = (uint8_t)zero;
+    p->strategy->config[i].whole_axes = (uint8_t)whole;
     p->strategy->config[i].recompute = (uint8_t)recompute;
     size_t at;
     json_t *v;
@@ -599,9 +609,14 @@ static int read_model(const json_t *doc, struct topt_plan_doc *p, struct topt_er
 /* The other words about the search are only checked to be possible. */
 static int read_choices(const json_t *doc, struct topt_error *err)
 {
-    static const char *const fields[] = {
-        "dp", "tp", "zero",     "recompute", "micro_batch", "sequence_parallel",
-        "pp", "vp", "schedule", "layers",    NULL};
+    static const char *const fields[] = {"dp",          "tp",
+                                         "zero",        "recompute",
+                                         "micro_batch", "sequence_parallel",
+                                         "pp",          "vp",
+                                         "schedule",    "layers",
+                                         "shard",       "ep",
+                                         "etp",         "recompute_layers",
+                                         NULL};
     enum topt_block_choice choice;
     const char *blocks = topt_blocks_name(TOPT_BLOCKS_FREE);
     const json_t *uniform = json_object_get(doc, "uniform");

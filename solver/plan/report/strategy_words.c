@@ -135,17 +135,29 @@ static char *uniform_words(const struct topt_framework *f, const struct topt_deg
     struct topt_text t = {0};
     const char *level = f->level[v->level] ? f->level[v->level] : "data parallel";
     if (v->data > 1)
-        topt_text_add(&t, "%s over %d GPUs", level, v->data);
+        topt_text_add(&t, "%s over %d GPUs", level, topt_degrees_shard(v));
+    if (v->shard)
+        topt_text_add(&t, " x %d replicas", v->data / v->shard);
     if (v->tensor > 1)
         topt_text_add(&t, "%stensor parallel over %d", t.len ? ", " : "", v->tensor);
+    if (v->expert > 1)
+        topt_text_add(&t, "%sexpert parallel over %d", t.len ? ", " : "", v->expert);
+    if (v->expert > 1 && v->expert_tensor != v->tensor)
+        topt_text_add(&t, " (each split over %d)", v->expert_tensor);
     if (v->stages > 1)
         topt_text_add(&t, "%s%d pipeline stages", t.len ? ", " : "", v->stages);
     if (v->virtual_stages > 1)
         topt_text_add(&t, " of %d chunks", v->virtual_stages);
+    if (topt_orders[v->order].splits)
+        topt_text_add(&t, ", schedule %s", topt_order_name(v->order));
     if (!t.len)
         topt_text_add(&t, "one GPU");
     if (v->recompute)
         topt_text_add(&t, ", checkpointing");
+    if (v->recompute_layers)
+        topt_text_add(&t, " of %d layer%s per %s", v->recompute_layers,
+                      v->recompute_layers > 1 ? "s" : "",
+                      v->virtual_stages > 1 ? "chunk" : "stage");
     topt_text_add(&t, ", micro-batch size %lld", (long long)micro_batch);
     if (v->micro_batches > 1)
         topt_text_add(&t,

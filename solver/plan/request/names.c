@@ -159,7 +159,8 @@ void topt_request_init(struct topt_request *r)
                                .space = TOPT_SPACE_AUTO,
                                .factors = TOPT_FACTORS_AUTO,
                                .settings = topt_settings_default(),
-                               .threads = 1};
+                               .threads = 1,
+                               .fixed = {.zero = -1, .recompute = -1}};
     r->settings.granule_bytes = 0;
 }
 

@@ -3,6 +3,7 @@
  * so that one question has one answer. */
 #include "algorithm.h"
 #include "pins.h"
+#include "fixed.h"
 #include "request.h"
 #include "topt_text.h"
 
@@ -26,6 +27,20 @@ static int read_positions(const char *word, struct topt_request *r,
     return 0;
 }
 
+static const char *order_at(unsigned i)
+{
+    return topt_order_name((enum topt_order_row)i);
+}
+
+static int read_schedule(const char *word, struct topt_request *r, struct topt_error *err)
+{
+    unsigned row;
+    if (topt_name_find("schedule", word, order_at, TOPT_ORDERS, &row, err))
+        return -1;
+    r->schedule = (int)row + 1;
+    return 0;
+}
+
 /* Its words about operators are read once the model is there. */
 static int read_pins(const char *text, struct topt_error *err)
 {
@@ -34,6 +49,12 @@ static int read_pins(const char *text, struct topt_error *err)
         return -1;
     topt_pins_fini(&pins);
     return 0;
+}
+
+static int read_degrees(const char *text, struct topt_request *r, struct topt_error *err)
+{
+    r->fixed.any = 1;
+    return topt_fixed_parse(text, &r->fixed, err);
 }
 
 /* The words, each where it was said; '*field' is the one that is read. */
@@ -48,7 +69,9 @@ static int read_words(const struct topt_query *w, struct topt_request *r,
            (SAID(factors) && topt_factors_parse(w->factors, &r->factors, err)) ||
            (SAID(counts) && topt_counts_parse(w->counts, &r->counts, err)) ||
            (SAID(pin) && read_pins(w->pin, err)) ||
+           (SAID(degrees) && read_degrees(w->degrees, r, err)) ||
            (SAID(algorithm) && topt_algorithm_check(w->algorithm, err)) ||
+           (SAID(schedule) && read_schedule(w->schedule, r, err)) ||
            (SAID(sequence_parallel) && read_positions(w->sequence_parallel, r, err)) ||
            (SAID(framework) && topt_framework_find(w->framework, &r->framework, err)) ||
            (SAID(precision) && topt_precision_find(w->precision, &r->precision, err)) ||
@@ -71,6 +94,9 @@ static void read_numbers(const struct topt_query *w, struct topt_request *r)
     SAID(micro_batches, micro_batches);
     SAID(pipeline, pipeline);
     SAID(virtual_stages, virtual_stages);
+    SAID(shard_ranks, shard_ranks);
+    SAID(expert, expert);
+    SAID(expert_tensor, expert_tensor);
     SAID(software, software);
     SAID(sequence_splits, sequence_splits);
     SAID(memory_bytes, memory_limit);
@@ -94,10 +120,15 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
         return -1;
     }
     read_numbers(w, r);
+    r->tensor_parallel = w->tensor_parallel;
+    if (r->fixed.any && topt_fixed_take(r, err)) {
+        if (ret_field)
+            *ret_field = "degrees";
+        return -1;
+    }
     r->algorithm = *w->algorithm && strcmp(w->algorithm, "ft") ? w->algorithm : NULL;
     r->pin = *w->pin ? w->pin : NULL;
     r->settings.gradient_f32 = w->gradient_f32;
-    r->tensor_parallel = w->tensor_parallel;
     r->given = (*w->framework ? TOPT_GIVEN_FRAMEWORK : 0) |
                (*w->precision ? TOPT_GIVEN_PRECISION : 0) |
                (*w->optimizer ? TOPT_GIVEN_OPTIMIZER : 0) |

@@ -1,5 +1,6 @@
 /* request.c - what a request allows: numbers of devices and their grids, factors, where
  * tensor parallelism may lie, and whether it can be answered at all. */
+#include "fixed.h"
 #include "request.h"
 #include "algorithm.h"
 #include "degrees.h"
@@ -28,9 +29,11 @@ static int is_booked(const struct topt_request *r, int64_t gpus)
             (part || (per_node > 8 && (gpus & (gpus - 1)) == 0)));
 }
 
-/* Are the devices cut into as many pipeline stages as are asked for? */
+/* Are the devices cut into as many pipeline stages as are asked for, and can they have fixed degrees? */
 static int is_cut(const struct topt_request *r, int nodes, int per_node)
 {
+    if (r->fixed.any && !topt_fixed_fit(r, (int64_t)nodes * per_node))
+        return 0;
     return r->pipeline < 2 || topt_stage_grid((int)r->pipeline, &nodes, &per_node);
 }
 
@@ -129,7 +132,33 @@ int topt_request_stages(const struct topt_request *r)
     if (!f || !f->pipeline_orders || r->space != TOPT_SPACE_UNIFORM || r->unlike.parts ||
         r->algorithm || r->pin || r->pipeline == 1 || !r->settings.by_unit)
         return 0;
-    return r->pipeline || f->pipeline == TOPT_PIPELINE_SEARCHED;
+    return r->pipeline || r->schedule || f->pipeline == TOPT_PIPELINE_SEARCHED;
+}
+
+int topt_request_orders(const struct topt_request *r)
+{
+    /* 1F1B takes the time of GPipe and less memory. */
+    int asked = r->schedule ? 1 << (r->schedule - 1) : ~(1 << TOPT_ORDER_GPIPE);
+    return r->framework ? r->framework->pipeline_orders & asked : 0;
+}
+
+int topt_request_only_stages(const struct topt_request *r)
+{
+    return r->pipeline > 1 || r->virtual_stages > 1 || r->schedule;
+}
+
+int topt_request_experts(const struct topt_request *r)
+{
+    const struct topt_framework *f = r->framework;
+    if (!f || !f->expert_levels || r->space != TOPT_SPACE_UNIFORM || r->unlike.parts ||
+        r->algorithm || r->pin || r->expert == 1)
+        return 0;
+    return r->expert || f->expert == TOPT_EXPERT_SEARCHED;
+}
+
+int topt_request_even_stages(const struct topt_request *r)
+{
+    return (r->framework && r->framework->even_stages) || r->fixed.even;
 }
 
 /* Nowhere, inside a node, anywhere: from what the row or the request wants first to the most
@@ -197,7 +226,10 @@ int topt_request_counts(const struct topt_request *r, int64_t **ret, int *ret_n,
     for (int i = 0; i < r->ngpu_list; i++)
         list[n++] = r->gpu_list[i];
     int pow2 = r->counts == TOPT_COUNTS_POW2,
-        some = r->counts == TOPT_COUNTS_WHOLE || r->counts == TOPT_COUNTS_NODES;
+        some = r->counts == TOPT_COUNTS_WHOLE || r->counts == TOPT_COUNTS_NODES, whole;
+    (void)topt_fixed_gpus(r, &whole);
+    if (whole && r->fixed.any) /* one number, booked or not */
+        pow2 = some = 0;
     for (int64_t c = 1; !r->ngpu_list && c <= max; c = pow2 ? 2 * c : c + 1) {
         int nodes = 0, per_node = 0;
         if (topt_next_grid(r->hw, c, &nodes, &per_node) && (!some || is_booked(r, c)) &&
@@ -303,11 +335,38 @@ static int check_tensor(const struct topt_request *r, struct topt_error *err)
 
 /* ---- pipeline stages ---------------------------------------------------------------- */
 
+static int check_schedule(const struct topt_request *r, struct topt_error *err)
+{
+    const struct topt_order *o = &topt_orders[r->schedule - 1];
+    int64_t chunks = r->virtual_stages ? r->virtual_stages : o->least_chunks;
+    if (r->pipeline == 1)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--schedule %s is of pipeline stages; leave out --pipeline 1",
+                         o->name);
+    if (chunks < o->least_chunks || chunks > o->most_chunks)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--schedule %s has %s%d chunk%s a stage; leave out "
+                         "--virtual-stages %lld",
+                         o->name, o->most_chunks > o->least_chunks ? "at least " : "",
+                         o->least_chunks, o->least_chunks > 1 ? "s" : "",
+                         (long long)r->virtual_stages);
+    if (topt_request_orders(r))
+        return 0;
+    struct topt_text has = {0};
+    for (int i = 0; i < TOPT_ORDERS; i++)
+        if (r->framework->pipeline_orders >> i & 1)
+            topt_text_add(&has, "%s%s", has.len ? ", " : "", topt_orders[i].name);
+    topt_fail(err, TOPT_ERR_USAGE, "--schedule: %s has no %s; it has %s",
+              r->framework->name, o->name, has.s ? has.s : "none");
+    topt_text_fini(&has);
+    return -1;
+}
+
 static int check_stages(const struct topt_request *r, struct topt_error *err)
 {
     const struct topt_framework *f = r->framework;
-    int at, layers, asked = r->pipeline > 1 || r->virtual_stages > 1;
-    if (!asked)
+    int at, layers;
+    if (!topt_request_only_stages(r))
         return 0;
     if (!f || !f->pipeline_orders || r->space != TOPT_SPACE_UNIFORM)
         return topt_fail(
@@ -319,6 +378,8 @@ static int check_stages(const struct topt_request *r, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--virtual-stages: %s has no interleaved schedule; leave it out",
                          f->name);
+    if (r->schedule && check_schedule(r, err))
+        return -1;
     if (r->micro_batches == 1)
         return topt_fail(
             err, TOPT_ERR_USAGE,
@@ -339,6 +400,34 @@ static int check_stages(const struct topt_request *r, struct topt_error *err)
             "--pipeline %lld: the model has %d layer%s to cut between; ask for "
             "fewer stages",
             (long long)r->pipeline, layers, layers == 1 ? "" : "s");
+    return 0;
+}
+
+/* ---- experts -------------------------------------------------------------------------- */
+
+static int check_experts(const struct topt_request *r, struct topt_error *err)
+{
+    const struct topt_framework *f = r->framework;
+    int64_t experts = topt_model_experts(r->model);
+    if (r->expert < 2 && r->expert_tensor < 2)
+        return 0;
+    if (!f || !f->expert_levels || r->space != TOPT_SPACE_UNIFORM)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--expert: topt knows no expert parallelism of %s; take "
+                         "--framework megatron or torchtitan",
+                         f ? f->name : "topt");
+    if (!experts)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "--expert: the model has no experts; leave it out");
+    if (r->expert > 1 && experts % r->expert)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "--expert %lld does not divide the %lld experts of a layer",
+                         (long long)r->expert, (long long)experts);
+    if (r->expert_tensor > 1 && !f->expert_tensor)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--expert-tensor: %s does not split experts that are shared "
+                         "out; leave it out",
+                         f->name);
     return 0;
 }
 
@@ -365,5 +454,8 @@ int topt_request_check(const struct topt_request *r, struct topt_error *err)
     if (r->mode == TOPT_MINI_TIME && r->gpus == 0)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "mini-time needs a number of GPUs (at least 1)");
-    return check_tensor(r, err) || check_stages(r, err) || check_pins(r, err) ? -1 : 0;
+    return topt_fixed_check(r, err) || check_tensor(r, err) || check_stages(r, err) ||
+                   check_experts(r, err) || check_pins(r, err)
+               ? -1
+               : 0;
 }

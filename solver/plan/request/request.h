@@ -29,8 +29,16 @@ int topt_request_tensor_at(const struct topt_request *r, int n);
 const struct topt_tensor_rules *topt_request_tensor_rules(const struct topt_request *r);
 int topt_request_positions(const struct topt_request *r);
 
-/* Are pipeline stages searched? */
+/* Are pipeline stages searched?  By which schedules, as bits? */
 int topt_request_stages(const struct topt_request *r);
+int topt_request_orders(const struct topt_request *r);
+/* Are plans without stages left out? */
+int topt_request_only_stages(const struct topt_request *r);
+
+/* Are experts shared out over ranks? */
+int topt_request_experts(const struct topt_request *r);
+/* Has each chunk of pipeline stages as many layers? */
+int topt_request_even_stages(const struct topt_request *r);
 
 /* Does the framework split samples, heads and features into equal parts only? */
 int topt_request_even(const struct topt_request *r);

@@ -49,6 +49,14 @@ struct topt_framework {
      * topt_order_row), levels of sharding beside them (bits), and whether each has as many layers. */
     enum topt_pipeline_when { TOPT_PIPELINE_ASKED, TOPT_PIPELINE_SEARCHED } pipeline;
     int pipeline_orders, pipeline_levels, even_stages;
+    /* Levels that may shard over a part of the data ranks and be replicated over the rest (bits), and
+     * whether they are searched so unasked. */
+    int replica_levels, replicas_searched;
+    int recompute_first; /* it can recompute the first layers of each stage's chunks alone */
+    /* Expert parallelism: whether it is searched unasked, levels of sharding beside it (bits, 0: it has none),
+     * and whether tensor parallelism may split the inside of experts beside it. */
+    enum topt_expert_when { TOPT_EXPERT_ASKED, TOPT_EXPERT_SEARCHED } expert;
+    int expert_levels, expert_tensor;
     const char *lacks;           /* what it can do and is not searched; NULL: nothing */
     int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */
     int rest_f32; /* as of topt_settings, where parameters are not sharded */

@@ -64,10 +64,14 @@ struct topt_request {
     int factors;           /* bits of enum topt_factor */
     const char *algorithm; /* NULL: ft */
     const char *pin;       /* splits that are chosen, "NAME=SPLIT;..."; NULL: none */
-    /* The uniform space has these degrees alone, those of a run that was measured; NULL: any. */
-    const struct topt_ran {
-        int64_t data, tensor, level, recompute;
-    } * ran;
+    /* Degrees that the uniform space keeps to, as asked for or of a run that was measured; 0, of
+     * 'zero' and 'recompute' -1: any.  'micro_batch': samples that a data parallel rank takes at once. */
+    struct topt_fixed {
+        int any;      /* is one of them fixed? */
+        int64_t even; /* 1: each chunk of a stage has as many layers */
+        int64_t data, tensor, stages, chunks, context, expert, expert_tensor, micro_batch,
+            zero, recompute;
+    } fixed;
     double epsilon;
     struct topt_totals totals; /* the whole of it, of which answers give the totals */
     int threads;
@@ -78,6 +82,10 @@ struct topt_request {
     const struct topt_framework *framework;
     int64_t pipeline,
         virtual_stages;  /* just so many stages, chunks of each; 0: searched */
+    int64_t shard_ranks; /* data ranks that ZeRO shards over; 0: all, or as searched */
+    int schedule; /* of stages, the row of enum topt_order_row and one; 0: searched */
+    int64_t expert,
+        expert_tensor; /* just so many ranks share out experts, split each; 0: searched */
     int tensor_parallel; /* as much as the framework can be asked for */
     /* Sequence parallelism beside it; AUTO: on where the framework has it. */
     enum topt_positions {

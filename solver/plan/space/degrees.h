@@ -10,14 +10,21 @@
 #include <stdint.h>
 
 #include "topt_layout.h"
+#include "topt_order.h"
 
 struct topt_degrees {
     int64_t micro_batches; /* a step runs this many, one after the other */
     int data, tensor;      /* ranks; their product is the number of devices.  Else 1 */
     int level; /* enum topt_zero of every parameter, between data ranks.  Else 0 */
+    int shard; /* data ranks that the level shards over, the rest being replicas; 0: all */
     int stages, virtual_stages; /* pipeline stages, and chunks of layers of each */
-    int context, expert;        /* 1: nothing lists more yet */
-    int recompute;              /* may operators be recomputed?  Uniform: are all? */
+    enum topt_order_row order;  /* their schedule */
+    int context;                /* 1: nothing lists more yet */
+    /* Ranks that share out experts, and that split the inside of one.  The latter are the innermost ones of
+     * tensor ranks, the former what is left of tensor ranks and the innermost data ranks. */
+    int expert, expert_tensor;
+    int recompute; /* may operators be recomputed?  Uniform: are all? */
+    int recompute_layers; /* of pipeline stages: in the first so many layers of each chunk; 0: all */
     uint32_t
         mesh_starts; /* device meshes of systems that have one for all operators; else 0 */
     int by_schedule; /* as in topt_settings: time and memory are those of a schedule */
@@ -26,8 +33,8 @@ struct topt_degrees {
 /* One of each. */
 struct topt_degrees topt_degrees_none(void);
 
-/* Before, the same, or after: by micro-batches, then data ranks, level, recomputation.  Of degrees
- * of one grid. */
+/* Before, the same, or after: by micro-batches, then data ranks, level, recomputation, and those that
+ * it shards over.  Of degrees of one grid. */
 int topt_degrees_order(const struct topt_degrees *a, const struct topt_degrees *b);
 
 /* Turn the degrees into those of a strategy that chooses by operator. */
@@ -37,7 +44,18 @@ void topt_degrees_by_operator(struct topt_degrees *d);
  * 0 where they can't. */
 int topt_stage_grid(int stages, int *nodes, int *per_node);
 
-/* The first axis of the mesh that is not one of its data axes, which come first. */
+/* The first axis of the mesh that is not one of its data axes, which come first; and the first of these
+ * that the level shards over. */
 int topt_degrees_data_axes(const struct topt_mesh *mesh, const struct topt_degrees *d);
+int topt_degrees_whole_axes(const struct topt_mesh *mesh, const struct topt_degrees *d);
+/* The data ranks that the level shards over. */
+int topt_degrees_shard(const struct topt_degrees *d);
+
+/* How many axes experts are shared out over: the last data axes, and the first tensor axes. */
+struct topt_expert_axes {
+    int data, tensor;
+};
+struct topt_expert_axes topt_degrees_expert_axes(const struct topt_mesh *mesh,
+                                                 const struct topt_degrees *d);
 
 #endif

@@ -170,7 +170,7 @@ static int wanted(const struct choosing *c, const struct device_counts *k)
 {
     const struct topt_request *r = c->request;
     struct topt_settings s = r->settings;
-    struct topt_least_parameters p = topt_least_parameters(r->model, &s);
+    struct topt_least_parameters p = topt_least_parameters(r->model, &s, 0);
     double room = 0;
     for (int i = 0; i < c->n; i++)
         room += (double)topt_group_limit(r, i) * k->of[i];

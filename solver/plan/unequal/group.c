@@ -75,7 +75,7 @@ static double state_bytes(const struct topt_request *r, int devices,
                           enum topt_state_placement where)
 {
     struct topt_settings s = r->settings;
-    struct topt_least_parameters p = topt_least_parameters(r->model, &s);
+    struct topt_least_parameters p = topt_least_parameters(r->model, &s, 0);
     return (where == TOPT_STATE_SHARDED ? p.value + p.gradient + p.state : p.state) /
            devices;
 }

@@ -40,9 +40,9 @@ struct topt_memo_points {
 
 struct topt_memo_entry {
     struct topt_degrees degrees;
-    int priced;
-    int some;                        /* has every operator a configuration? */
-    struct topt_cost least;          /* lower bounds of every strategy */
+    int priced, bounded;    /* priced: all up to 'stats' is known; bounded: but 'stats' */
+    int some;               /* has every operator a configuration? */
+    struct topt_cost least; /* lower bounds of every strategy */
     struct topt_problem_stats stats; /* but routes, which variants of a grid share */
     struct topt_memo_points fastest; /* that the device can hold: one or none */
     struct topt_memo_points below;   /* the frontier below that one */
@@ -52,7 +52,7 @@ struct topt_memo_entry {
     /* Costs of the fastest (0) and the lightest (1) as those of pipeline stages. */
     int nstaged, staged_cap;
     struct topt_memo_staged {
-        int stages, chunks, lightest;
+        int stages, chunks, order, lightest;
         int64_t memory_bytes, time_ns;
     } * staged; /* owned */
 };

@@ -14,10 +14,19 @@
 #include "free.h"
 #include "request.h"
 #include "topt_array.h"
+#include "topt_minmax.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The evaluator of strategies on one mesh with such settings, of which those before made use. */
+struct costs {
+    const struct topt_mesh *mesh;
+    struct topt_settings settings;
+    struct topt_evaluator *of;             /* owned */
+    const struct topt_strategy *evaluated; /* last; NULL: none that is still there */
+};
 
 struct fold {
     struct topt_grid_search *s;
@@ -34,13 +43,20 @@ struct fold {
     const struct topt_degrees *priced_as;
     struct topt_memo_entry *entry;
     struct topt_problem *problem; /* owned; NULL where nothing was missing yet */
-    struct topt_evaluator *costs; /* owned; of strategies with such settings */
-    struct topt_settings costed;
-    struct topt_settings staged;           /* of these costs, where there are stages */
-    const struct topt_strategy *evaluated; /* by them, last */
+    /* Of a stage's choices, the last one's problem (owned), and of which degrees it is; NULL: none. */
+    struct topt_problem *beside;
+    const struct topt_degrees *beside_of;
+    struct costs costs;
+    struct topt_settings staged; /* of these costs, where there are stages */
+    int too_large;               /* ... needs more memory than there is */
 };
 
 /* ---- what is missing --------------------------------------------------------------- */
+
+static int beyond(int64_t value, int64_t limit)
+{
+    return limit && value > limit;
+}
 
 static int make_problem(struct fold *f)
 {
@@ -79,21 +95,22 @@ static struct topt_search_options options_of(const struct topt_request *r,
 }
 
 /* Do these cost what degrees before them did, of a strategy? */
-static int serves(const struct fold *f, const struct topt_settings *s)
+static int serves(const struct costs *x, const struct topt_costing *k)
 {
-    const struct topt_settings *x = &f->costed;
-    return f->costs && x->micro_batches == s->micro_batches && x->tables == s->tables &&
-           x->table_shards == s->table_shards && x->rest_f32 == s->rest_f32;
+    const struct topt_settings *a = &x->settings, *b = k->settings;
+    return x->of && x->mesh == k->mesh && a->micro_batches == b->micro_batches &&
+           a->tables == b->tables && a->table_shards == b->table_shards &&
+           a->rest_f32 == b->rest_f32;
 }
 
-static struct topt_evaluator *open_costs(struct fold *f, const struct topt_costing *k)
+static struct costs *open_costs(struct fold *f, const struct topt_costing *k)
 {
-    if (serves(f, k->settings))
-        return f->costs;
-    topt_evaluator_destroy(f->costs);
-    f->evaluated = NULL;
-    f->costed = *k->settings;
-    return f->costs = topt_evaluator_create(k, 0, f->err);
+    struct costs *x = &f->costs;
+    if (serves(x, k))
+        return x;
+    topt_evaluator_destroy(x->of);
+    *x = (struct costs){k->mesh, *k->settings, topt_evaluator_create(k, 0, f->err), NULL};
+    return x->of ? x : NULL;
 }
 
 /* Prices leave out communication that overlaps, and bytes that come and go: a strategy's time and
@@ -103,39 +120,48 @@ static int put_cost(struct fold *f, const struct topt_strategy *s, int64_t *memo
 {
     struct topt_costing k;
     struct topt_strategy_cost cost;
-    struct topt_evaluator *a;
+    struct costs *a;
     if (topt_grid_costing(f->s, f->degrees, &k, f->err))
         return -1;
     if (!k.settings->by_schedule)
         return 0;
-    if (!(a = open_costs(f, &k)) || topt_evaluate_strategy(a, s, &cost, NULL, f->err))
+    if (!(a = open_costs(f, &k)) || topt_evaluate_strategy(a->of, s, &cost, NULL, f->err))
         return -1;
     *memory = cost.memory_bytes;
     *time = cost.time_ns;
     return 0;
 }
 
-/* The cost of a strategy as one of pipeline stages, of a problem that is that of one stage's devices:
- * 1 where it is of no interest.  Pieces cost the same for any number of stages, so that one evaluator
+/* The cost of a strategy as one of pipeline stages, of a problem that is that of one stage's devices: without
+ * stages where it is beyond the limits.  Where it 'stays' it is known again by its place.  Pieces cost the same for any number of stages, so that one evaluator
  * serves for all. */
+static int cost_staged(struct fold *f, const struct topt_strategy *s, int stays,
+                       int64_t time_limit, struct topt_strategy_cost *ret)
+{
+    struct topt_costing k;
+    struct costs *a;
+    if (topt_grid_costing(f->s, f->degrees, &k, f->err))
+        return -1;
+    f->staged = *k.settings;
+    k.settings = &f->staged;
+    if (!(a = open_costs(f, &k)))
+        return -1;
+    topt_evaluator_limit(a->of, f->memory_limit, time_limit);
+    if (a->evaluated == s ? topt_evaluate_stages(a->of, s, ret, f->err)
+                          : topt_evaluate_strategy(a->of, s, ret, NULL, f->err))
+        return -1;
+    a->evaluated = stays ? s : NULL;
+    f->too_large = beyond(ret->memory_bytes, f->memory_limit);
+    return 0;
+}
+
+/* 1 where it is of no interest. */
 static int put_staged(struct fold *f, const struct topt_strategy *s, int64_t *memory,
                       int64_t *time)
 {
-    struct topt_costing k;
     struct topt_strategy_cost cost;
-    if (topt_grid_costing(f->s, f->degrees, &k, f->err))
+    if (cost_staged(f, s, 1, f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0, &cost))
         return -1;
-    int another = !serves(f, k.settings);
-    f->staged = *k.settings;
-    k.settings = &f->staged;
-    if (another && !open_costs(f, &k))
-        return -1;
-    topt_evaluator_limit(f->costs, f->memory_limit,
-                         f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0);
-    if (f->evaluated == s ? topt_evaluate_stages(f->costs, s, &cost, f->err)
-                          : topt_evaluate_strategy(f->costs, s, &cost, NULL, f->err))
-        return -1;
-    f->evaluated = s;
     if (!cost.stage.stages)
         return 1;
     *memory = cost.memory_bytes;
@@ -200,11 +226,6 @@ static int find_below(struct fold *f)
 }
 
 /* ---- what is asked ----------------------------------------------------------------- */
-
-static int beyond(int64_t value, int64_t limit)
-{
-    return limit && value > limit;
-}
 
 /* Is it of interest?  Of the least memory only what is less. */
 static int matters(const struct fold *f, int64_t memory, int64_t time)
@@ -368,7 +389,8 @@ static struct topt_memo_staged *find_staged(struct fold *f, int lightest)
     for (int i = 0; i < x->nstaged; i++) {
         struct topt_memo_staged *at = &x->staged[i];
         if (at->stages == f->degrees->stages && at->lightest == lightest &&
-            at->chunks == f->degrees->virtual_stages)
+            at->chunks == f->degrees->virtual_stages &&
+            at->order == (int)f->degrees->order)
             return at;
     }
     if (TOPT_ROOM(x->staged, x->nstaged, x->staged_cap, 8)) {
@@ -376,8 +398,12 @@ static struct topt_memo_staged *find_staged(struct fold *f, int lightest)
         return NULL;
     }
     f->memo->bytes += sizeof *x->staged;
-    x->staged[x->nstaged] = (struct topt_memo_staged){
-        f->degrees->stages, f->degrees->virtual_stages, lightest, -1, -1};
+    x->staged[x->nstaged] = (struct topt_memo_staged){f->degrees->stages,
+                                                      f->degrees->virtual_stages,
+                                                      (int)f->degrees->order,
+                                                      lightest,
+                                                      -1,
+                                                      -1};
     return &x->staged[x->nstaged++];
 }
 
@@ -397,6 +423,7 @@ static int add_staged(struct fold *f, int lightest)
         if (rc)
             return rc < 0 ? -1 : 0;
     }
+    f->too_large = beyond(known->memory_bytes, f->memory_limit);
     if (!matters(f, known->memory_bytes, known->time_ns))
         return 0;
     return add_solution(f, of->at[0].strategy, known->memory_bytes, known->time_ns, NULL)
@@ -404,12 +431,81 @@ static int add_staged(struct fold *f, int lightest)
                : 1;
 }
 
-/* The time of a pipeline of equal stages, less two hundredths for uneven ones: a margin, no proof. */
+/* Of the time with recomputation the least without: that has a forward pass less, and backward takes two of
+ * these: a margin, no proof. */
+enum { PERCENT_WITHOUT = 74 };
+
+/* The cost of a strategy that recomputes whole layers as one that recomputes the first 'n' of each chunk,
+ * which '*ret' is made; without stages where layers are not cut so. */
+static int cost_first(struct fold *f, const struct topt_strategy *s,
+                      const struct topt_stage_costs *cut, int n,
+                      struct topt_strategy **ret, struct topt_strategy_cost *cost)
+{
+    enum { TRIES = 3 }; /* what is recomputed decides where layers are cut */
+    struct topt_stage_costs at = *cut;
+    for (int i = 0; i < TRIES; i++) {
+        topt_strategy_destroy(*ret);
+        *ret = topt_strategy_copy(s);
+        if (!*ret)
+            return topt_nomem(f->err, "the search");
+        topt_recompute_first(f->s->request->model, at.layers, n, *ret);
+        if (cost_staged(f, *ret, 0, f->time_limit, cost))
+            return -1;
+        if (!memcmp(cost->stage.layers, at.layers, sizeof at.layers))
+            return 0;
+        at = cost->stage;
+    }
+    cost->stage.stages = 0;
+    return 0;
+}
+
+/* Add that where it is of interest: 1. */
+static int try_first(struct fold *f, const struct topt_strategy *s,
+                     const struct topt_stage_costs *cut, int n)
+{
+    struct topt_strategy_cost cost;
+    struct topt_strategy *first = NULL;
+    int rc = cost_first(f, s, cut, n, &first, &cost), added = 0;
+    f->degrees->recompute_layers = n;
+    if (!rc && cost.stage.stages && matters(f, cost.memory_bytes, cost.time_ns)) {
+        rc = add_solution(f, first, cost.memory_bytes, cost.time_ns, NULL);
+        added = 1;
+    }
+    f->degrees->recompute_layers = 0;
+    topt_strategy_destroy(first);
+    return rc ? -1 : added;
+}
+
+/* Of the fastest strategy that recomputes, recompute the fewest layers that fit: 1 where that is of interest.
+ * The limit of time is one that only tells how layers are cut. */
+static int add_first(struct fold *f)
+{
+    const struct topt_memo_points *of = &f->entry->whole;
+    struct topt_strategy_cost whole;
+    int low = 0, high = 0, added = 0, rc = 0;
+    if (!of->n || cost_staged(f, of->at[0].strategy, 1, 1, &whole))
+        return of->n ? -1 : 0;
+    for (int c = 0; c < whole.stage.chunks && !f->too_large; c++)
+        high = whole.stage.layers[c] > high ? whole.stage.layers[c] : high;
+    while (high - low > 1 && rc >= 0) {
+        int n = low + (high - low) / 2;
+        rc = try_first(f, of->at[0].strategy, &whole.stage, n);
+        added |= rc > 0;
+        if (f->too_large)
+            low = n;
+        else
+            high = n;
+    }
+    return rc < 0 ? -1 : added;
+}
+
+/* The time of a pipeline of equal stages, less two hundredths for uneven ones: a margin, no proof.  Gradients
+ * of parameters that are made apart may fill all the time in which stages would wait. */
 static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *d)
 {
     double passes = (double)d->micro_batches * d->virtual_stages;
-    return (int64_t)(0.98 * (double)f->entry->least.time / d->stages *
-                     (1 + (d->stages - 1) / passes));
+    double waits = topt_orders[d->order].splits ? 0 : (d->stages - 1) / passes;
+    return (int64_t)(0.98 * (double)f->entry->least.time / d->stages * (1 + waits));
 }
 
 static int is_canceled(struct fold *f)
@@ -426,6 +522,8 @@ struct candidate {
     struct topt_degrees degrees;
     struct topt_degrees *priced_as;
     int64_t least;
+    int64_t
+        first; /* with recomputation of the first layers alone; INT64_MAX: not looked at */
 };
 
 struct candidates {
@@ -440,6 +538,13 @@ static int by_least(const void *x, const void *y)
                                 : a->degrees.stages - b->degrees.stages;
 }
 
+static int by_first(const void *x, const void *y)
+{
+    const struct candidate *a = x, *b = y;
+    return a->first != b->first ? (a->first > b->first) - (a->first < b->first)
+                                : a->degrees.stages - b->degrees.stages;
+}
+
 static int find_entry(struct fold *f, struct topt_grid_search *grid,
                       struct topt_degrees *d)
 {
@@ -450,26 +555,82 @@ static int find_entry(struct fold *f, struct topt_grid_search *grid,
     return f->entry ? 0 : topt_nomem(f->err, "the search");
 }
 
-static int list_chunks(struct fold *f, struct topt_degrees *of, struct candidates *all)
+/* The least time of degrees with recomputation that recompute the first layers of chunks alone, as many as what
+ * would be kept without any exceeds the limit; where that is not known to, nothing is known yet. */
+static int64_t least_first(const struct fold *f, const struct topt_degrees *d, int64_t ns)
 {
-    struct topt_degrees d = *of;
-    int stages = f->grid->stages, fits = 0;
-    d.stages = stages;
-    for (d.virtual_stages = 1; fits >= 0; d.virtual_stages++) {
-        fits = topt_planning_chunks(f->s->planning, stages, d.virtual_stages,
-                                    d.micro_batches);
-        int64_t bytes = f->entry->least.memory / stages, ns = least_staged_ns(f, &d);
-        if (fits <= 0 || !matters(f, bytes, f->goal == TOPT_GOAL_FASTEST ? ns : 0))
+    struct topt_degrees without = *d;
+    without.recompute = 0;
+    if (!d->recompute || f->goal != TOPT_GOAL_FASTEST || !f->memory_limit ||
+        !f->s->request->framework->recompute_first)
+        return INT64_MAX;
+    int64_t all = topt_grid_least_stage_bytes(f->grid, &without);
+    int64_t least = topt_grid_least_stage_bytes(f->grid, d);
+    if (all <= f->memory_limit)
+        return INT64_MAX;
+    double share = (double)(all - f->memory_limit) / (double)(all - least);
+    return (int64_t)((double)ns * (PERCENT_WITHOUT + (100 - PERCENT_WITHOUT) * share) /
+                     100);
+}
+
+static int list_orders(struct fold *f, struct topt_degrees d, int orders,
+                       struct topt_degrees *of, struct candidates *all)
+{
+    int64_t bytes = f->entry->least.memory / d.stages;
+    for (int row = 0; row < TOPT_ORDERS; row++) {
+        d.order = (enum topt_order_row)row;
+        int64_t ns = least_staged_ns(f, &d), first = least_first(f, &d, ns);
+        if (!(orders >> row & 1) ||
+            beyond(topt_grid_least_stage_bytes(f->grid, &d), f->memory_limit) ||
+            !matters(f, bytes, f->goal == TOPT_GOAL_FASTEST ? topt_min(ns, first) : 0))
             continue;
         if (TOPT_ROOM(all->at, all->n, all->cap, 64))
             return topt_nomem(f->err, "the search");
-        all->at[all->n++] =
-            (struct candidate){f->grid, d, of, f->goal == TOPT_GOAL_LEAST ? bytes : ns};
+        all->at[all->n++] = (struct candidate){
+            f->grid, d, of, f->goal == TOPT_GOAL_LEAST ? bytes : ns, first};
     }
     return 0;
 }
 
-/* The choices of degrees on the devices of one stage, priced, with each number of chunks. */
+static int list_chunks(struct fold *f, struct topt_degrees *of, struct candidates *all)
+{
+    struct topt_degrees d = *of;
+    int orders = 0, rc = 0;
+    d.stages = f->grid->stages;
+    for (d.virtual_stages = 1; orders >= 0 && !rc; d.virtual_stages++) {
+        orders = topt_planning_orders(f->s->planning, &d);
+        rc = orders > 0 && list_orders(f, d, orders, of, all);
+    }
+    return rc ? -1 : 0;
+}
+
+/* Degrees that differ by where experts are alone have what is least from one problem. */
+static int bound(struct fold *f)
+{
+    struct topt_memo_entry *x = f->entry;
+    struct topt_degrees alike = *f->degrees;
+    if (x->priced || x->bounded)
+        return 0;
+    if (f->beside) {
+        alike.expert = f->beside_of->expert;
+        alike.expert_tensor = f->beside_of->expert_tensor;
+    }
+    if (f->beside && !topt_degrees_order(&alike, f->beside_of)) {
+        x->bounded = 1;
+        return topt_problem_least_shared_out(
+            f->beside, topt_degrees_expert_axes(&f->grid->mesh, f->degrees), &x->least,
+            &x->some, f->err);
+    }
+    if (price(f))
+        return -1;
+    topt_problem_destroy(f->beside);
+    f->beside = f->problem;
+    f->beside_of = f->degrees;
+    f->problem = NULL;
+    return 0;
+}
+
+/* The choices of degrees on the devices of one stage, with each number of chunks. */
 static int list_stage(struct fold *f, struct topt_grid_search *grid,
                       struct candidates *all)
 {
@@ -479,14 +640,12 @@ static int list_stage(struct fold *f, struct topt_grid_search *grid,
         if (d->micro_batches < 2 || !(levels >> d->level & 1) ||
             beyond(topt_grid_least_stage_bytes(grid, d), f->memory_limit))
             continue;
-        int rc = is_canceled(f) || find_entry(f, grid, d) ||
-                 (!f->entry->priced && price(f)) ||
-                 (f->entry->some && list_chunks(f, d, all));
-        topt_problem_destroy(f->problem);
-        f->problem = NULL;
-        if (rc)
+        if (is_canceled(f) || find_entry(f, grid, d) || bound(f) ||
+            (f->entry->some && list_chunks(f, d, all)))
             return -1;
     }
+    topt_problem_destroy(f->beside);
+    f->beside = NULL;
     return 0;
 }
 
@@ -521,11 +680,36 @@ static int add_candidate(struct fold *f, struct candidate *c)
     return rc < 0 || (rc && keep_best(f)) ? -1 : 0;
 }
 
+/* What it would keep is too much: recomputing some layers may do, and takes longer. */
+static void look_at_first(const struct candidate *c, struct candidates *all)
+{
+    struct topt_degrees with = *c->priced_as;
+    with.recompute = 1;
+    for (int i = 0; i < all->n; i++) {
+        struct candidate *x = &all->at[i];
+        if (x->grid == c->grid && !topt_degrees_order(x->priced_as, &with) &&
+            x->degrees.recompute &&
+            x->degrees.virtual_stages == c->degrees.virtual_stages &&
+            x->degrees.order == c->degrees.order)
+            x->first = topt_max(c->least, x->least / 100 * PERCENT_WITHOUT);
+    }
+}
+
+static int add_first_of(struct fold *f, struct candidate *c)
+{
+    if (find_entry(f, c->grid, c->priced_as))
+        return -1;
+    f->degrees = &c->degrees;
+    int rc = find(f, TOPT_GOAL_FASTEST, 0, &f->entry->whole) < 0 ? -1 : add_first(f);
+    topt_problem_destroy(f->problem);
+    f->problem = NULL;
+    return rc < 0 || (rc && keep_best(f)) ? -1 : 0;
+}
+
 /* Candidates are looked at from the one that may be best on, until none can be better. */
 static int add_stages(struct fold *f)
 {
     struct candidates all = {0};
-    struct topt_grid_search *of = NULL;
     int rc = list_stages(f, &all);
     if (all.n)
         qsort(all.at, (size_t)all.n, sizeof *all.at, by_least);
@@ -535,13 +719,19 @@ static int add_stages(struct fold *f)
                 ? beyond(c->least, f->time_limit)
                 : f->goal == TOPT_GOAL_LEAST && !matters(f, c->least, 0))
             break;
-        if (c->grid != of) { /* costs are of one mesh */
-            topt_evaluator_destroy(f->costs);
-            f->costs = NULL;
-            f->evaluated = NULL;
-        }
-        of = c->grid;
         rc = is_canceled(f) || add_candidate(f, c);
+        if (f->too_large && !c->degrees.recompute &&
+            f->s->request->framework->recompute_first)
+            look_at_first(c, &all);
+    }
+    /* Where the best keeps all, memory does not bind. */
+    int binds = f->ret->n && f->ret->at[0].degrees.recompute;
+    if (binds)
+        qsort(all.at, (size_t)all.n, sizeof *all.at, by_first);
+    for (int i = 0; i < all.n && binds && !rc && all.at[i].first < INT64_MAX &&
+                    !beyond(all.at[i].first, f->time_limit);
+         i++) {
+        rc = is_canceled(f) || add_first_of(f, &all.at[i]);
     }
     free(all.at);
     return rc ? -1 : 0;
@@ -574,7 +764,7 @@ static int open_memo(struct fold *f)
     const struct topt_grid_search *s = f->s;
     f->memo = s->planning->memo;
     f->widest = topt_hw_memory_bytes(s->request->hw);
-    if (f->memo && s->alike && !s->request->pin &&
+    if (f->memo && s->alike && !s->request->pin && f->memory_limit <= f->widest &&
         (!s->request->algorithm || !strcmp(s->request->algorithm, "ft")))
         return 0;
     f->memo = f->own = topt_memo_create();
@@ -605,7 +795,7 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
     int rc = open_memo(&f);
     /* Degrees are listed from the fastest to those that need least; a number of pipeline stages that is asked
      * for leaves out those without. */
-    int whole = s->request->pipeline < 2 && s->request->virtual_stages < 2;
+    int whole = !topt_request_only_stages(s->request);
     for (int i = 0; whole && i < s->ndegrees && !rc && !ret->stopped; i++)
         if (goal != TOPT_GOAL_LEAST && topt_request_stopped(s->request))
             give_up(&f);
@@ -616,7 +806,8 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
         rc = add_stages(&f);
     if (f.own && s->planning->memo) /* it is a search, though of no use to others */
         s->planning->memo->searches += f.own->searches;
-    topt_evaluator_destroy(f.costs);
+    topt_problem_destroy(f.beside);
+    topt_evaluator_destroy(f.costs.of);
     topt_memo_destroy(f.own);
     if (rc)
         topt_solutions_fini(ret);

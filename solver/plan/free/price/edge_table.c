@@ -301,8 +301,7 @@ static int check_budget(const struct topt_problem *p, struct topt_error *err)
 
 /* ---- all tables -------------------------------------------------------------------------- */
 
-static int price_table(struct topt_problem *p, struct edge_table *e,
-                       struct topt_error *err)
+int topt_table_price(struct topt_problem *p, struct edge_table *e, struct topt_error *err)
 {
     int tensor = p->family[e->from].tensor;
     struct pricing x = {.p = p,
@@ -321,7 +320,7 @@ int topt_tables_price(struct topt_problem *p, struct topt_error *err)
     if (check_budget(p, err))
         return -1;
     for (int i = 0; i < p->ntables; i++)
-        if (price_table(p, &p->table[i], err))
+        if (topt_table_price(p, &p->table[i], err))
             return -1;
     if (!p->byte_bounds)
         topt_moves_fini(p); /* none is asked for from here on */

@@ -110,6 +110,13 @@ static int list_hub(const struct topt_problem *p, struct family *f,
     return n;
 }
 
+static void set_level(const struct topt_problem *p, struct topt_config *c, int level)
+{
+    int whole = level && level <= TOPT_ZERO_PARAM;
+    c->zero = (uint8_t)level;
+    c->whole_axes = whole ? (uint8_t)p->options.whole_axes : 0;
+}
+
 /* Levels of sharding that a configuration takes, as bits: those asked for that mean
  * something, else none. */
 static int levels_of(const struct topt_problem *p, const struct topt_op *op,
@@ -117,7 +124,7 @@ static int levels_of(const struct topt_problem *p, const struct topt_op *op,
 {
     int levels = 0;
     for (int z = 0; z < TOPT_ZERO_COUNT; z++) {
-        c.zero = (uint8_t)z;
+        set_level(p, &c, z);
         if (p->options.zero >> z & 1 && topt_config_valid(op, &c, p->k.mesh))
             levels |= 1 << z;
     }
@@ -136,7 +143,7 @@ static int list_op(const struct topt_problem *p, struct family *f,
             for (int r = first; r <= last && levels >> z & 1; r++) {
                 struct topt_config *c = &f->at[n].config;
                 *c = list->config[i];
-                c->zero = (uint8_t)z;
+                set_level(p, c, z);
                 c->recompute = (uint8_t)r;
                 n += topt_pins_allow(p->options.pins, p->options.alike, f->op, op,
                                      p->k.mesh, c) &&
@@ -426,7 +433,7 @@ static int price_hub(const struct topt_problem *p, const struct family *f,
                : 0;
 }
 
-static int make_family(struct topt_problem *p, struct family *f, struct topt_error *err)
+int topt_make_family(struct topt_problem *p, struct family *f, struct topt_error *err)
 {
     struct classes side[SIDES] = {0};
     f->ninputs = f->op >= 0 ? p->k.model->op[f->op].ninputs : 1;
@@ -467,6 +474,13 @@ static int paying_blocks(const struct topt_problem *p, int tensor)
     return kind >= 0 ? b->of[kind].count : 1;
 }
 
+void topt_family_fini(struct family *f)
+{
+    free(f->at);
+    for (int k = 0; k < SIDES; k++)
+        free(f->side[k].end);
+}
+
 int topt_problem_family(struct topt_problem *p, int op, int tensor,
                         struct topt_error *err)
 {
@@ -481,5 +495,5 @@ int topt_problem_family(struct topt_problem *p, int op, int tensor,
     struct family *f = &p->family[p->nfamilies];
     *f = (struct family){.op = op, .tensor = tensor, .next = *head, .among = among};
     *head = p->nfamilies++;
-    return make_family(p, f, err) ? -1 : p->nfamilies - 1;
+    return topt_make_family(p, f, err) ? -1 : p->nfamilies - 1;
 }

@@ -284,6 +284,12 @@ static inline int topt_problem_may_recompute(const struct topt_problem *p, int o
 int topt_problem_family(struct topt_problem *p, int op, int tensor,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Price a family whose operator or tensor is set; what it holds, unlike the rest of the problem, is to be freed on
+ * failure too. */
+int topt_make_family(struct topt_problem *p, struct family *f,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+void topt_family_fini(struct family *f);
+
 /* ---- moves.c: what it costs to move tensors of one shape, each pair once ----------- */
 
 /* Costs of moving tensors of the shape of 'tensor'.  Layouts are numbered (-1: no
@@ -322,6 +328,9 @@ int topt_table_ask_exact(struct topt_problem *p, const struct edge_table *e,
 /* Price all tables with the moves as they are.  They are most of the work and of the memory: LIMIT
  * before the first where they would take more memory than the options allow. */
 int topt_tables_price(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
+
+int topt_table_price(struct topt_problem *p, struct edge_table *e,
+                     struct topt_error *err) TOPT_MUST_CHECK;
 
 int64_t topt_table_entries(const struct topt_problem *p, const struct edge_table *e);
 

@@ -177,11 +177,8 @@ void topt_problem_destroy(struct topt_problem *p)
         return;
     topt_unfold_blocks(p);
     topt_moves_fini(p);
-    for (int i = 0; p->family && i < p->nfamilies; i++) {
-        free(p->family[i].at);
-        for (int k = 0; k < SIDES; k++)
-            free(p->family[i].side[k].end);
-    }
+    for (int i = 0; p->family && i < p->nfamilies; i++)
+        topt_family_fini(&p->family[i]);
     for (int i = 0; p->table && i < p->ntables; i++)
         topt_table_fini(&p->table[i]);
     if (!p->of) {

@@ -7,7 +7,8 @@
 
 /* Dimensions that axes may be given to. */
 struct topt_splits {
-    int ndims;
+    int ndims,
+        expert; /* 'expert': the dimension of experts with parameters of their own, or -1 */
     enum topt_split split[TOPT_MAX_OPDIMS];
     int64_t count[TOPT_MAX_OPDIMS];
     uint8_t even[TOPT_MAX_OPDIMS]; /* only into parts that divide the count */
@@ -16,6 +17,9 @@ struct topt_splits {
 struct topt_splits topt_splits_of_op(const struct topt_op *op);
 
 struct topt_splits topt_splits_of_tensor(const struct topt_model *m, int tensor);
+
+/* The first axis that tensor parallelism has of an operator, whose dimension of experts is given (-1: none). */
+int topt_first_tensor_axis(const struct topt_space_options *o, int expert);
 
 /* The dimension of samples; -1: none. */
 int topt_splits_batch(const struct topt_splits *s);

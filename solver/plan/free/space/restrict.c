@@ -210,11 +210,10 @@ const struct topt_restriction topt_restrict_named = {.splits = by_names,
 
 /* ---- a framework's tensor parallelism ---------------------------------------------------- */
 
-static int tensor_axes_take(const struct topt_space_options *o,
-                            const struct topt_mesh *mesh, int dim,
+static int tensor_axes_take(const struct topt_mesh *mesh, int first, int dim,
                             const struct topt_config *c)
 {
-    for (int a = o->cut; a < mesh->naxes; a++)
+    for (int a = first; a < mesh->naxes; a++)
         if (c->dim[a] != dim)
             return 0;
     return 1;
@@ -227,7 +226,7 @@ static int tensor_gives_hub(const struct topt_space_options *o,
     int dim = o->tensor ? o->tensor->hub[tensor] : -1;
     if (!o->tensor)
         return 1;
-    if (!tensor_axes_take(o, mesh, dim == TOPT_HUB_SUM ? -1 : dim, &h->layout))
+    if (!tensor_axes_take(mesh, o->cut, dim == TOPT_HUB_SUM ? -1 : dim, &h->layout))
         return 0;
     for (int a = o->cut; a < mesh->naxes; a++)
         h->layout.dim[a] = (int8_t)dim;
@@ -240,7 +239,9 @@ int topt_allows_op(const struct topt_space_options *o, const struct topt_mesh *m
                    const struct topt_op *op, const struct topt_config *c)
 {
     const struct topt_restriction *r = o->restriction;
-    if (o->tensor && !tensor_axes_take(o, mesh, o->tensor->op[op - op->model->op], c))
+    if (o->tensor &&
+        !tensor_axes_take(mesh, topt_first_tensor_axis(o, topt_op_experts(op)),
+                          o->tensor->op[op - op->model->op], c))
         return 0;
     if (!r)
         return 1;

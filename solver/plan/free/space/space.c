@@ -28,7 +28,7 @@ struct lister {
 
 struct topt_splits topt_splits_of_op(const struct topt_op *op)
 {
-    struct topt_splits s = {.ndims = op->spec->ndims};
+    struct topt_splits s = {.ndims = op->spec->ndims, .expert = topt_op_experts(op)};
     for (int d = 0; d < s.ndims; d++) {
         s.split[d] = topt_op_split(op, d);
         s.count[d] = topt_fewest_counts(op, d);
@@ -42,7 +42,7 @@ struct topt_splits topt_splits_of_tensor(const struct topt_model *m, int tensor)
 {
     const struct topt_tensor *t = &m->tensor[tensor];
     const struct topt_op *op = &m->op[t->producer];
-    struct topt_splits s = {.ndims = t->ndim};
+    struct topt_splits s = {.ndims = t->ndim, .expert = -1};
     for (int d = 0; d < t->ndim; d++) {
         s.split[d] = topt_op_split(op, op->spec->operand[op->output].dim[d]);
         s.count[d] = t->dim[d].count;
@@ -177,14 +177,15 @@ static int list_level(struct lister *l, struct topt_config *c, int level, int d,
 /* The tensor axes take nothing, or together one feature dimension; the data axes stay. */
 static int list_tensor_axes(struct lister *l, struct topt_config c)
 {
+    int first = topt_first_tensor_axis(l->options, l->splits->expert);
     if (add(l, &c))
         return -1;
-    if (l->options->cut == l->mesh->naxes)
+    if (first == l->mesh->naxes)
         return 0;
     for (int d = 0; d < l->splits->ndims; d++) {
         if (l->splits->split[d] == TOPT_SPLIT_BATCH || !may_split(l, d))
             continue;
-        for (int a = l->options->cut; a < l->mesh->naxes; a++)
+        for (int a = first; a < l->mesh->naxes; a++)
             c.dim[a] = (int8_t)d;
         if (add(l, &c))
             return -1;
@@ -201,10 +202,18 @@ int topt_splits_batch(const struct topt_splits *s)
     return batch;
 }
 
-static void give_data_axes(const struct lister *l, struct topt_config *c, int d)
+int topt_first_tensor_axis(const struct topt_space_options *o, int expert)
 {
-    for (int a = 0; a < l->options->cut; a++)
-        c->dim[a] = (int8_t)d;
+    return o->cut + (expert < 0 ? 0 : o->expert.tensor);
+}
+
+/* Dimension 'd' takes the data axes from axis 'a' on, but for those that share out experts. */
+static void give_data_axes(const struct lister *l, struct topt_config *c, int a, int d)
+{
+    const struct topt_space_options *o = l->options;
+    int expert = l->splits->expert, last = topt_first_tensor_axis(o, expert);
+    for (; a < last; a++)
+        c->dim[a] = (int8_t)(expert >= 0 && a >= o->cut - o->expert.data ? expert : d);
 }
 
 /* A tensor without a batch, such as a table that several operators share, is sharded where
@@ -213,12 +222,12 @@ static int list_uniform(struct lister *l)
 {
     struct topt_config c = topt_config_none();
     int batch = l->batch, sharded = l->options->zero >> TOPT_ZERO_PARAM & 1;
-    give_data_axes(l, &c, batch);
+    give_data_axes(l, &c, 0, batch);
     if (list_tensor_axes(l, c))
         return -1;
     for (int d = 0; batch < 0 && sharded && l->options->cut && d < l->splits->ndims;
          d++) {
-        give_data_axes(l, &c, d);
+        give_data_axes(l, &c, l->options->whole_axes, d);
         if (may_split(l, d) && list_tensor_axes(l, c))
             return -1;
     }

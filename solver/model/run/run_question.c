@@ -1,0 +1,45 @@
+/* run_question.c - questions about a run that exists: what its script says is asked as if a person had. */
+#include "topt_json.h"
+#include "topt_run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int topt_run_ask(const json_t *run, struct topt_query *asked, const char **ret_source,
+                 struct topt_error *err)
+{
+    struct topt_query q;
+    char degrees[sizeof q.degrees];
+    if (topt_query_from_json(TOPT_QUERY_PLAN, json_object_get(run, "fields"), &q,
+                             ret_source, err))
+        return -1;
+    *ret_source = "degrees";
+    if ((size_t)snprintf(degrees, sizeof degrees, "%s%s%s", q.degrees,
+                         *q.degrees && *asked->degrees ? "," : "",
+                         asked->degrees) >= sizeof degrees)
+        return topt_fail(err, TOPT_ERR_INVAL, "--degrees is too long");
+    strcpy(asked->degrees, degrees);
+    topt_query_fill(asked, &q);
+    asked->as_is = 1;
+    strcpy(asked->mode, "mini-time");
+    *ret_source = "gpus";
+    if (asked->ngpus != 1)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "how many GPUs? the run does not say; give --gpus N");
+    *ret_source = "batch";
+    if (!asked->batch)
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "how many samples per step? the run does not say; give --batch N");
+    return 0;
+}
+
+struct topt_query topt_run_left_out(const struct topt_query *asked)
+{
+    struct topt_query q = *asked;
+    q.pipeline = q.virtual_stages = q.micro_batches = 0;
+    q.tensor_parallel = 0;
+    *q.degrees = *q.overlap = *q.loss_kernel = *q.sequence_parallel = *q.attention =
+        *q.eager = '\0';
+    return q;
+}

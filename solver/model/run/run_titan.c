@@ -1,0 +1,178 @@
+/* run_titan.c - a run of torchtitan: its TOML, its function in Python, or its command line.
+ *
+ * A setting is "parallelism.tensor_parallel_degree": an option of that name, a line of that section, or an
+ * assignment to config.NAME.  Names and defaults are those of torchtitan/config at commit b5bcd76c, and
+ * of the TOML files that it had before. */
+#include "run.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VALUE = 80 };
+
+/* One line of the file, of the section in which it stands: is it the setting? */
+static int is_setting(const char *line, size_t len, const char *section, const char *name,
+                      char ret[VALUE])
+{
+    char key[2 * VALUE];
+    size_t n = strcspn(line, "=\n");
+    if (n >= len || n >= VALUE)
+        return 0;
+    const char *value = line + n + 1;
+    while (n && isspace((unsigned char)line[n - 1]))
+        n--;
+    if (!strncmp(line, "config.", 7))
+        snprintf(key, sizeof key, "%.*s", (int)n - 7, line + 7);
+    else
+        snprintf(key, sizeof key, "%s.%.*s", section, (int)n, line);
+    if (strcmp(key, name))
+        return 0;
+    value += strspn(value, " \t\"'");
+    snprintf(ret, VALUE, "%.*s", (int)strcspn(value, " \t\r\n\"'#"), value);
+    return 1;
+}
+
+static int in_file(const struct run *r, const char *name, char ret[VALUE])
+{
+    char section[VALUE] = "";
+    int found = 0;
+    for (const char *line = r->text; *line && !found;) {
+        size_t len = strcspn(line, "\n");
+        const char *at = line + strspn(line, " \t");
+        if (*at == '[')
+            snprintf(section, sizeof section, "%.*s", (int)strcspn(at + 1, "]\n"),
+                     at + 1);
+        else if (at < line + len)
+            found = is_setting(at, (size_t)(line + len - at), section, name, ret);
+        line += len + (line[len] == '\n');
+    }
+    return found;
+}
+
+/* 1 and its text, 0 where nothing says it, -1. */
+static int setting(struct run *r, const char *name, char ret[VALUE])
+{
+    char option[VALUE + 2], *value;
+    snprintf(option, sizeof option, "--%s", name);
+    int rc = run_text(r, option, &value);
+    if (rc < 1)
+        return rc ? -1 : in_file(r, name, ret);
+    snprintf(ret, VALUE, "%s", value);
+    free(value);
+    return 1;
+}
+
+static int whole(struct run *r, const char *name, int64_t *ret)
+{
+    char text[VALUE];
+    int rc = setting(r, name, text);
+    if (rc < 1)
+        return rc;
+    if (!strcmp(text, "-1") || !strcmp(text, "None")) /* what is left, or none */
+        return 0;
+    return topt_parse_int(text, 1, 1 << 30, ret, r->err) ? topt_wrap(r->err, "%s", name)
+                                                         : 0;
+}
+
+static int is_word(struct run *r, const char *name, const char *part)
+{
+    char text[VALUE];
+    return setting(r, name, text) > 0 && strcasestr(text, part) != NULL;
+}
+
+/* Ranks that hold replicas, those that shard, and where parameters are gathered once a step. */
+static int read_sharding(struct run *r, int64_t stages)
+{
+    int64_t replicate = 1, shard = 0;
+    const char reshard[] = "parallelism.fsdp_reshard_after_forward";
+    if (whole(r, "parallelism.data_parallel_replicate_degree", &replicate) ||
+        whole(r, "parallelism.data_parallel_shard_degree", &shard))
+        return -1;
+    if (replicate > 1 && shard != 1)
+        return topt_fail(r->err, TOPT_ERR_INVAL,
+                         "replicas of shards (HSDP) are not searched yet");
+    int gathered =
+        is_word(r, reshard, "never") || (stages > 1 && !is_word(r, reshard, "always"));
+    run_degree(r, "zero", shard == 1 ? 0 : gathered ? 2 : 3);
+    return 0;
+}
+
+static void read_schedule(struct run *r, int64_t stages)
+{
+    static const char name[] = "parallelism.pipeline_parallel_schedule";
+    if (stages < 2)
+        return;
+    int one = is_word(r, name, "GPipe") || !is_word(r, name, "Interleaved");
+    if (is_word(r, name, "GPipe") || is_word(r, name, "Zero") ||
+        is_word(r, name, "DualPipe"))
+        run_note(r, "the schedule is taken as 1F1B, with chunks as interleaved 1F1B");
+    if (!is_word(r, "parallelism.pipeline_parallel_layers_per_stage", ""))
+        run_degree(r, "vp", one ? 1 : 2);
+    run_note(r, "layers of stages are cut by topt");
+}
+
+/* Samples that a rank takes at once, and in a step, by the names of now and of before. */
+static int read_batch(struct run *r, int64_t stages, int64_t ranks)
+{
+    int64_t seq = 0, local = 0, global = 0, tokens = 0, micro = 1, step = 0;
+    if (whole(r, "training.seq_len", &seq) ||
+        whole(r, "training.max_context_length", &seq) ||
+        whole(r, "training.local_batch_size", &local) ||
+        whole(r, "training.global_batch_size", &global) ||
+        whole(r, "parallelism.pipeline_parallel_microbatch_size", &micro) ||
+        whole(r, "training.num_tokens_per_microbatch_per_dp_rank", &tokens) ||
+        whole(r, "training.num_tokens_per_train_step", &step))
+        return -1;
+    if (seq)
+        run_number(r, "seq", seq);
+    if (seq && tokens >= seq) {
+        run_degree(r, "mbs", tokens / seq);
+        global = step / seq;
+    } else if (local) {
+        run_degree(r, "mbs", stages > 1 ? micro : local);
+    }
+    run_batch(r, global, local, ranks);
+    return 0;
+}
+
+static void read_others(struct run *r)
+{
+    static const char *const modes[] = {"activation_checkpoint.mode",
+                                        "activation_checkpoint"};
+    int full = 0, none = 0;
+    for (int i = 0; i < 2; i++) {
+        full |= is_word(r, modes[i], "full");
+        none |= is_word(r, modes[i], "none");
+    }
+    if (!full && !none)
+        run_note(r, "selective recomputation is taken as none");
+    run_degree(r, "recompute", full);
+    run_word(r, "precision",
+             is_word(r, "training.mixed_precision_param", "float32") ? "f32"
+                                                                     : "bf16-mixed");
+    if (is_word(r, "compile.enable", "true"))
+        run_word(r, "eager", "none");
+}
+
+int run_read_titan(struct run *r)
+{
+    static const struct {
+        const char *name, *key;
+    } rows[] = {{"parallelism.tensor_parallel_degree", "tp"},
+                {"parallelism.pipeline_parallel_degree", "pp"},
+                {"parallelism.context_parallel_degree", "cp"},
+                {"parallelism.expert_parallel_degree", "ep"}};
+    int64_t n[4] = {1, 1, 1, 1};
+    run_word(r, "framework", "torchtitan");
+    for (int i = 0; i < 4; i++) {
+        if (whole(r, rows[i].name, &n[i]))
+            return -1;
+        run_degree(r, rows[i].key, n[i]);
+    }
+    if (read_sharding(r, n[1]) || read_batch(r, n[1], n[0] * n[1] * n[2]))
+        return -1;
+    read_schedule(r, n[1]);
+    read_others(r);
+    return 0;
+}

@@ -1,0 +1,102 @@
+#!/bin/sh
+# as_is.sh ROOT TOPT - a run that exists, from its script or its configuration: what it will take is what the same
+# question with its degrees takes, the plan beside it is no slower, and what can't be read is refused in one line.
+root=$1 topt=$2
+# shellcheck source=tests/tap.sh
+. "$root/tests/tap.sh"
+command -v jq >/dev/null || { echo "1..0 # skipped: jq is not installed" && exit 77; }
+cp "$root/deploy/quickstart/pretrain_gpt3.sh" run.sh
+cp "$root/deploy/quickstart/llama-3.1-8b.json" config.json
+
+as_is() { # as_is OPTIONS...: the answer as JSON in out
+    "$topt" plan "$@" --json >whole 2>err && jq 'del(.plan)' whole >out
+}
+holds() { # holds EXPRESSION: of the answer
+    jq -e "$1" out >/dev/null
+}
+not_so() { # not_so WORDS OPTIONS...
+    words=$1 && shift
+    ! "$topt" plan "$@" >out 2>err && grep -q -- "$words" err && [ "$(wc -l <err)" = 1 ]
+    check "refused: $(cat err)"
+}
+
+# Megatron-LM's arguments.
+as_is run.sh --as-is --hw a100-80-dgx && holds '.as_is.degrees == "tp=8,pp=16,cp=1,ep=1,mbs=1,vp=3,zero=1,recompute=0,even=1"
+    and .as_is.gpus == 1024 and .gpus == 1024 and .job.batch == 1536 and .job.seq == 2048 and .job.framework == "megatron"
+    and .as_is.uniform.layers == [range(48) | 2] and .as_is.uniform.sequence_parallel'
+check "the script says its degrees, batch, positions and number of GPUs: $(jq -r .as_is.degrees out)"
+holds '.time_ns <= .as_is.time_ns and (.as_is.stages | length) == 16 and ([.as_is.stages[].memory_bytes] | max) == .as_is.memory_bytes'
+check "the plan beside it is no slower; each of its stages has its memory"
+jq -c '.as_is | [.time_ns, .memory_bytes]' out >run
+"$topt" plan run.sh --hw a100-80-dgx --gpus 1024 --framework megatron --degrees "$(jq -r .as_is.degrees out)" --json 2>err |
+    jq -c '[.time_ns, .memory_bytes]' >asked
+diff run asked >err
+check "what it takes is what the same question with its degrees takes: $(cat run)"
+"$topt" plan --as-is run.sh --hw a100-80-dgx >text 2>err && grep -q '^yours .*16 pipeline stages of 3 chunks' text && grep -q "^topt's  *1024 (128 nodes)" text &&
+    grep -q "^compared  topt's plan is 1[.0-9]* times as fast" text && grep -q '^yours is  --degrees tp=8,pp=16,' text
+check "both stand beside each other: $(grep '^compared' text)"
+sed 's/--pipeline-model-parallel-size 16/--pipeline-model-parallel-size 2/; /virtual-pipeline/d; s/NODES=128/NODES=16/' run.sh >heavy.sh
+as_is heavy.sh --as-is --hw a100-80-dgx && holds '.as_is.verdict == "does not fit" and .as_is.memory_bytes > .memory_limit and .verdict != "does not fit"' &&
+    "$topt" plan heavy.sh --as-is --hw a100-80-dgx >text 2>err && grep -q '^yours .*, does not fit' text
+check "a run that does not fit is costed all the same: $(jq -c '.as_is.memory_bytes' out)"
+sed 's/--num-layers-per-virtual-pipeline-stage 2/--num-virtual-stages-per-pipeline-rank 3/; s/--bf16/--fp16/; s/--overlap-grad-reduce/--recompute-granularity full/' run.sh >other.sh
+as_is other.sh --as-is --hw a100-80-dgx && holds '.as_is.degrees == "tp=8,pp=16,cp=1,ep=1,mbs=1,vp=3,zero=1,recompute=1,even=1" and .job.precision == "fp16-mixed"
+    and .as_is.uniform.recompute'
+check "virtual stages by their number, another precision, recomputation"
+sed "s/--num-layers-per-virtual-pipeline-stage 2/--pipeline-model-parallel-layout 'Et*3|(tt|)*46tL'/" run.sh >layout.sh
+as_is layout.sh --as-is --hw a100-80-dgx && holds '.as_is.uniform.vp == 3 and (.as_is.notes | map(select(test("cut by topt"))) | length) == 1'
+check "chunks of a layout are counted, and it is said that layers are cut otherwise"
+# shellcheck disable=SC2016
+sed '1a #SBATCH --nodes=16\n#SBATCH --gres=gpu:a100:8' run.sh | sed 's/NODES=128/NODES=$1/; s/--nproc_per_node "$GPUS_PER_NODE"/--nproc_per_node gpu/' >booked.sh
+as_is booked.sh --as-is --hw a100-80-dgx && holds '.gpus == 128 and .as_is.uniform.dp == 1'
+check "the number of GPUs that Slurm is asked for"
+sed 's/--use-distributed-optimizer/--use-megatron-fsdp/' run.sh >fsdp.sh
+not_so "--use-megatron-fsdp has no counterpart here" fsdp.sh --as-is --hw a100-80-dgx
+# shellcheck disable=SC2016
+sed 's/--tensor-model-parallel-size 8/--tensor-model-parallel-size $TP/' run.sh >unset.sh
+# shellcheck disable=SC2016
+not_so 'the file does not set $TP' unset.sh --as-is --hw a100-80-dgx
+sed 's/--context/--c/; s/--sequence-parallel/--context-parallel-size 2/' run.sh >context.sh
+not_so "cp=2: context parallelism is not searched for Megatron-LM yet" context.sh --as-is --hw a100-80-dgx
+not_so "which does not divide 100 GPUs" run.sh --as-is --hw a100-80-dgx --gpus 100
+not_so "leave out --mode" run.sh --as-is --hw a100-80-dgx --mode profiling
+not_so "it is no ds_config.json" config.json --as-is --hw a100-80-dgx
+not_so "is no run" config.json --as-is "$root/tests/tap.sh" --hw a100-80-dgx
+
+# DeepSpeed's configuration, with the model beside it.
+cat >ds_config.json <<'END'
+{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 8, "train_batch_size": "auto",
+ "zero_optimization": {"stage": 3}, "bf16": {"enabled": true}, "optimizer": {"type": "AdamW"}}
+END
+as_is config.json --as-is ds_config.json --hw a100-80-dgx --gpus 8 --seq 4096 && holds '.as_is.degrees == "tp=1,pp=1,zero=3,mbs=1" and
+    .job.batch == 64 and .job.framework == "deepspeed" and .as_is.uniform.zero == 3 and .as_is.micro_batches == 8 and .time_ns <= .as_is.time_ns'
+check "DeepSpeed's level, micro-batch and accumulation: $(jq -r .as_is.strategy out)"
+as_is config.json --as-is ds_config.json --hw a100-80-dgx --gpus 8 --seq 4096 --degrees recompute=1 && holds '.as_is.uniform.recompute'
+check "what the file does not say can be said beside it"
+not_so "how many GPUs" config.json --as-is ds_config.json --hw a100-80-dgx
+sed 's/"stage": 3/"stage": 3, "offload_param": {"device": "cpu"}/' ds_config.json >offload.json
+not_so "offload_param has no counterpart" config.json --as-is offload.json --hw a100-80-dgx --gpus 8
+
+# torchtitan's: TOML, its function in Python as topt writes it, and a command line.
+cat >titan.toml <<'END'
+[training]
+local_batch_size = 8
+seq_len = 4096   # tokens
+[parallelism]
+data_parallel_shard_degree = -1
+pipeline_parallel_degree = 2
+pipeline_parallel_schedule = "Interleaved1F1B"
+[activation_checkpoint]
+mode = "full"
+END
+as_is config.json --as-is titan.toml --hw a100-80-dgx --gpus 16 && holds '.as_is.uniform.pp == 2 and .as_is.uniform.vp == 2 and .as_is.uniform.zero == 2 and
+    .as_is.uniform.dp == 8 and .as_is.uniform.micro_batch == 1 and .as_is.uniform.recompute and .job.batch == 64 and .job.seq == 4096'
+check "torchtitan's TOML; with stages its default keeps parameters gathered: $(jq -r .as_is.strategy out)"
+jq .plan whole >plan.json && "$topt" launch plan.json --for torchtitan -o titan >/dev/null 2>err &&
+    cp out before && as_is config.json --as-is titan/topt_torchtitan.py --hw a100-80-dgx --gpus 16 && jq -c '.uniform | [.dp, .tp, .pp, .zero, .micro_batch, .recompute]' before >a &&
+    jq -c '.as_is.uniform | [.dp, .tp, .pp, .zero, .micro_batch, .recompute]' out >b && diff a b >err
+check "what topt launch writes is read back as the plan: $(cat a)"
+printf '#!/bin/sh\ntorchrun --nproc_per_node=8 -m torchtitan.train --parallelism.tensor_parallel_degree 2 --training.local_batch_size=2 --training.seq_len 4096\n' >titan.sh
+as_is config.json --as-is titan.sh --hw a100-80-dgx && holds '.gpus == 8 and .as_is.uniform.tp == 2 and .as_is.uniform.dp == 4 and .as_is.uniform.zero == 3 and .job.batch == 8'
+check "a command line: $(jq -r .as_is.strategy out)"
+finish

@@ -1,0 +1,275 @@
+/* test_experts.c - expert parallelism: the degrees of a grid are those counted by hand, each gives the experts and
+ * nothing else other axes, the moves are the all-to-alls counted by hand, and what is least for degrees that differ
+ * by where experts are alone is the same from one problem as from the problem of each. */
+#include "free.h"
+#include "grid.h"
+#include "planning.h"
+#include "request.h"
+#include "tap.h"
+#include "topt_question.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 32, SEQ = 64, WIDTH = 256, INNER = 512, EXPERTS = 8, TOP_K = 2 };
+
+static struct topt_model *mixtral(void)
+{
+    static const char text[] =
+        "{\"model_type\":\"mixtral\",\"hidden_size\":256,\"num_hidden_layers\":3,"
+        "\"num_attention_heads\":16,\"num_key_value_heads\":8,\"intermediate_size\":512,"
+        "\"vocab_size\":1024,\"max_position_embeddings\":4096,"
+        "\"num_local_experts\":8,\"num_experts_per_tok\":2}";
+    struct topt_import_options o = {.batch = BATCH, .seq = SEQ, .capacity = 1};
+    return topt_model_import(text, strlen(text), "config.json", &o, NULL);
+}
+
+struct asked {
+    struct topt_request r;
+    struct topt_planning m;
+    struct topt_grid_search s;
+};
+
+static void open_grid(struct asked *a, const struct topt_model *m,
+                      const struct topt_hw *hw, const char *framework, int nodes)
+{
+    struct topt_error err = {0};
+    topt_request_init(&a->r);
+    a->r.model = m;
+    a->r.hw = hw;
+    a->r.threads = 1;
+    if (topt_framework_find(framework, &a->r.framework, &err) ||
+        topt_request_complete(&a->r, &err) || topt_planning_init(&a->m, &a->r, &err) ||
+        topt_grid_open(&a->s, &a->m, nodes, 8, TOPT_GOAL_FASTEST, &err))
+        printf("# %s\n", err.text);
+}
+
+static void close_grid(struct asked *a)
+{
+    topt_grid_close(&a->s);
+    topt_planning_fini(&a->m);
+}
+
+/* ---- degrees --------------------------------------------------------------------------- */
+
+static int listed(const struct topt_grid_search *s, int data, int level, int expert,
+                  int inside)
+{
+    int n = 0;
+    for (int i = 0; i < s->ndegrees; i++) {
+        const struct topt_degrees *d = &s->degrees[i];
+        n += d->micro_batches == 1 && !d->recompute && d->data == data &&
+             d->level == level && d->expert == expert && d->expert_tensor == inside;
+    }
+    return n;
+}
+
+/* Of 16 GPUs, by the rules that frameworks have: 'inside', tensor parallelism may split each expert. */
+static void test_degrees(const struct topt_model *m, const struct topt_hw *hw,
+                         const char *framework, int levels, int inside)
+{
+    struct asked a;
+    int bad = 0, shared = 0;
+    open_grid(&a, m, hw, framework, 2);
+    for (int tensor = 1; tensor <= 8; tensor *= 2)
+        for (int level = 0; level < 4; level++)
+            for (int in = 1; in <= 16; in *= 2)
+                for (int expert = 2; expert <= 16; expert *= 2) {
+                    int fits = expert <= EXPERTS && expert * in >= tensor &&
+                               expert * in <= 16 && levels >> level & 1 &&
+                               (in == 1 || (inside && in == tensor));
+                    shared += fits;
+                    if (listed(&a.s, 16 / tensor, level, expert, in) != fits) {
+                        printf("# tp %d, level %d, experts over %d x %d\n", tensor, level,
+                               expert, in);
+                        bad = 1;
+                    }
+                }
+    ok(!bad && shared, "%s: all %d degrees with experts shared out", framework, shared);
+    close_grid(&a);
+}
+
+/* ---- layouts and moves ------------------------------------------------------------------- */
+
+/* The one strategy of some degrees; the caller's. */
+static struct topt_strategy *strategy_of(struct asked *a, const struct topt_degrees *d)
+{
+    struct topt_search_options o = {.threads = 1};
+    struct topt_solutions all = {0};
+    struct topt_problem *p = NULL;
+    struct topt_strategy *s = NULL;
+    if (!topt_grid_priced(&a->s, d, &p, NULL) && topt_problem_has_choices(p) &&
+        !topt_solve_frontier(p, &o, &all, NULL) && all.n) {
+        s = all.at[0].strategy;
+        all.at[0].strategy = NULL;
+    }
+    topt_solutions_fini(&all);
+    topt_problem_destroy(p);
+    return s;
+}
+
+static const struct topt_degrees *degrees_of(const struct asked *a, int tensor,
+                                             int expert, int inside, int64_t rounds)
+{
+    for (int i = 0; i < a->s.ndegrees; i++) {
+        const struct topt_degrees *d = &a->s.degrees[i];
+        if (d->tensor == tensor && d->expert == expert && d->expert_tensor == inside &&
+            d->level == TOPT_ZERO_STATE && !d->recompute && d->micro_batches == rounds)
+            return d;
+    }
+    return NULL;
+}
+
+/* Bytes that all-to-alls of a program move in a micro-batch, by direction, and how many there are. */
+struct exchanged {
+    int64_t bytes[2];
+    int n[2];
+};
+
+static struct exchanged exchange(struct asked *a, const struct topt_degrees *d)
+{
+    struct exchanged x = {0};
+    struct topt_costing k;
+    struct topt_program *p = NULL;
+    struct topt_strategy *s = strategy_of(a, d);
+    if (!s || topt_grid_costing(&a->s, d, &k, NULL) ||
+        topt_lower(k.model, k.mesh, k.settings, s, k.router, &p, NULL)) {
+        topt_strategy_destroy(s);
+        return x;
+    }
+    for (int i = p->micro_begin; i < p->micro_end; i++) {
+        const struct topt_instr *in = &p->instr[i];
+        if (in->kind != TOPT_I_MOVE)
+            continue;
+        const struct topt_buffer *b = &p->buffer[in->a];
+        int all_to_all = in->move.kind == TOPT_MOVE_ALL_TO_ALL;
+        x.n[in->backward] += all_to_all;
+        if (all_to_all)
+            x.bytes[in->backward] +=
+                topt_layout_elements(k.mesh, &b->shape, &in->move.from) *
+                topt_dtype_bytes(k.settings->dtype);
+    }
+    topt_program_destroy(p);
+    topt_strategy_destroy(s);
+    return x;
+}
+
+static void test_moves(const struct topt_model *m, const struct topt_hw *hw)
+{
+    struct asked a;
+    open_grid(&a, m, hw, "megatron", 1);
+    /* Two samples a rank: each of their tokens goes to two experts, there and back, in each layer. */
+    int64_t tokens = BATCH / 8 / 2 * SEQ, slots = tokens * TOP_K * WIDTH * 2;
+    for (int expert = 2; expert <= 8; expert *= 2) {
+        const struct topt_degrees *d = degrees_of(&a, 1, expert, 1, 2);
+        struct exchanged x = d ? exchange(&a, d) : (struct exchanged){0};
+        ok(x.n[0] == 2 * 3 && x.n[1] == 2 * 3,
+           "experts over %d: all-to-alls to them and back, of values and of gradients",
+           expert);
+        is_int(x.bytes[0], 2 * 3 * slots, "bytes that a rank has of tokens by expert");
+        is_int(x.bytes[1], 2 * 3 * slots, "and of their gradients");
+    }
+    const struct topt_degrees *whole = degrees_of(&a, 1, 1, 1, 2);
+    struct exchanged none = whole ? exchange(&a, whole) : (struct exchanged){.n = {1}};
+    ok(none.n[0] + none.n[1] == 0, "where each rank has all experts there are none");
+    close_grid(&a);
+}
+
+static const char *axes_of(const struct topt_mesh *mesh, const struct topt_op *op,
+                           const struct topt_config *c, char *buf)
+{
+    int n = 0;
+    for (int i = 0; i < mesh->naxes; i++)
+        buf[n++] = c->dim[i] < 0 ? '-' : op->spec->dim[c->dim[i]].name[0];
+    buf[n] = 0;
+    return buf;
+}
+
+static void test_layouts(const struct topt_model *m, const struct topt_hw *hw)
+{
+    static const struct {
+        int tensor, expert, inside;
+        const char *experts, *dispatch, *down; /* 'down': of attention's last product */
+    } want[] = {
+        {1, 1, 1, "bbbb", "bbbb", "bbbb"}, {1, 4, 1, "bbee", "bbbb", "bbbb"},
+        {2, 2, 1, "bbbe", "bbbd", "bbbk"}, {2, 4, 1, "bbee", "bbbd", "bbbk"},
+        {2, 4, 2, "beef", "bbbd", "bbbk"}, {4, 8, 1, "beee", "bbdd", "bbkk"},
+        {4, 2, 4, "beff", "bbdd", "bbkk"},
+    };
+    struct asked a;
+    open_grid(&a, m, hw, "megatron", 2);
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        const struct topt_degrees *d =
+            degrees_of(&a, want[i].tensor, want[i].expert, want[i].inside, 1);
+        struct topt_strategy *s = d ? strategy_of(&a, d) : NULL;
+        char experts[16] = "", dispatch[16] = "", down[16] = "";
+        int e = topt_model_find(m, "h1.experts"), p = topt_model_find(m, "h1.dispatch"),
+            o = topt_model_find(m, "h1.out");
+        if (s) {
+            axes_of(&a.s.mesh, &m->op[e], &s->config[e], experts);
+            axes_of(&a.s.mesh, &m->op[p], &s->config[p], dispatch);
+            axes_of(&a.s.mesh, &m->op[o], &s->config[o], down);
+        }
+        ok(!strcmp(experts, want[i].experts) && !strcmp(dispatch, want[i].dispatch) &&
+               !strcmp(down, want[i].down),
+           "tensor %d, experts over %d x %d: axes %s, %s, %s", want[i].tensor,
+           want[i].expert, want[i].inside, experts, dispatch, down);
+        topt_strategy_destroy(s);
+    }
+    close_grid(&a);
+}
+
+/* ---- what is least ----------------------------------------------------------------------- */
+
+static int alike(const struct topt_degrees *a, struct topt_degrees b)
+{
+    b.expert = a->expert;
+    b.expert_tensor = a->expert_tensor;
+    return !topt_degrees_order(a, &b);
+}
+
+static void test_least(const struct topt_model *m, const struct topt_hw *hw,
+                       const char *framework)
+{
+    struct asked a;
+    int same = 0, n = 0;
+    open_grid(&a, m, hw, framework, 2);
+    for (int i = 0; i < a.s.ndegrees; i += 7) {
+        struct topt_problem *p = NULL;
+        if (topt_grid_problem(&a.s, &a.s.degrees[i], &p, NULL))
+            continue;
+        for (int k = 0; k < a.s.ndegrees; k++) {
+            const struct topt_degrees *d = &a.s.degrees[k];
+            struct topt_problem *q = NULL;
+            struct topt_cost least;
+            int some;
+            if (!alike(d, a.s.degrees[i]) || topt_grid_problem(&a.s, d, &q, NULL) ||
+                topt_problem_least_shared_out(p, topt_degrees_expert_axes(&a.s.mesh, d),
+                                              &least, &some, NULL))
+                continue;
+            struct topt_cost own = topt_problem_lower_bound(q);
+            n++;
+            same += own.time == least.time && own.memory == least.memory &&
+                    some == topt_problem_has_choices(q);
+            topt_problem_destroy(q);
+        }
+        topt_problem_destroy(p);
+    }
+    ok(n > 10 && same == n, "%s: of %d degrees what is least is the same from another's",
+       framework, n);
+    close_grid(&a);
+}
+
+int main(void)
+{
+    struct topt_hw *hw = topt_hw_load("a100-40-dgx", NULL);
+    struct topt_model *m = mixtral();
+    test_degrees(m, hw, "megatron", 1 << TOPT_ZERO_NONE | 1 << TOPT_ZERO_STATE, 1);
+    test_layouts(m, hw);
+    test_moves(m, hw);
+    test_least(m, hw, "megatron");
+    test_least(m, hw, "torchtitan");
+    topt_model_destroy(m);
+    topt_hw_destroy(hw);
+    return done_testing();
+}
