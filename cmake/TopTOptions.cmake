@@ -6,7 +6,7 @@ include(GNUInstallDirs)
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
-foreach(part MPI CUDA SLURM ONNX MUNGE PCRE2 UTF8PROC HWLOC)
+foreach(part MPI CUDA SLURM ONNX MUNGE PCRE2 UTF8PROC HWLOC CBC)
     set(TOPT_${part} AUTO CACHE STRING "Build the ${part} part: AUTO, ON or OFF")
     set_property(CACHE TOPT_${part} PROPERTY STRINGS AUTO ON OFF)
 endforeach()
@@ -168,6 +168,10 @@ topt_static(UTF8PROC)
 pkg_check_modules(HWLOC QUIET IMPORTED_TARGET hwloc)
 topt_part(HWLOC "${HWLOC_FOUND}" "libhwloc-dev was not found")
 
+# Better plans of a queue, by a program of their own.
+pkg_check_modules(CBC QUIET IMPORTED_TARGET cbc)
+topt_part(CBC "${CBC_FOUND}" "coinor-libcbc-dev was not found")
+
 function(topt_print_summary)
     message(STATUS "topt ${PROJECT_VERSION}: ${CMAKE_BUILD_TYPE}, ${CMAKE_C_COMPILER_ID}"
         " ${CMAKE_C_COMPILER_VERSION}, sanitizers: ${TOPT_SANITIZE}")
@@ -175,7 +179,7 @@ function(topt_print_summary)
     list(TRANSFORM archives REPLACE ".*/lib(.*)\\.a" "\\1")
     string(JOIN ", " archives ${archives})
     message(STATUS "  libraries in programs: ${archives}")
-    foreach(part MPI CUDA SLURM ONNX MUNGE PCRE2 UTF8PROC HWLOC)
+    foreach(part MPI CUDA SLURM ONNX MUNGE PCRE2 UTF8PROC HWLOC CBC)
         if(TOPT_HAVE_${part})
             message(STATUS "  ${part}: yes")
         else()

@@ -48,6 +48,8 @@ void topt_elastic_word(const struct topt_elastic *e, struct topt_text *out)
         topt_text_add(out, ";min-efficiency=%.3g", e->min_efficiency);
     if (e->by_node)
         topt_text_add(out, ";tasks=node");
+    if (e->steps > 0)
+        topt_text_add(out, ";steps=%lld", (long long)e->steps);
 }
 
 /* A number from 1 on and the letter behind it; NULL where there are none. */
@@ -84,6 +86,7 @@ static const char *take_shape(const char *p, struct topt_elastic *e)
 static const char *take_rest(const char *p, struct topt_elastic *e)
 {
     static const char efficiency[] = ";min-efficiency=", tasks[] = ";tasks=node";
+    static const char steps[] = ";steps=";
     while (*p == ';') {
         if (!strncmp(p, efficiency, sizeof efficiency - 1)) {
             char *end;
@@ -94,7 +97,9 @@ static const char *take_rest(const char *p, struct topt_elastic *e)
         } else if (!strncmp(p, tasks, sizeof tasks - 1)) {
             e->by_node = 1;
             p += sizeof tasks - 1;
-        } else {
+        } else if (strncmp(p, steps, sizeof steps - 1) != 0 ||
+                   !(p = take_number(p + sizeof steps - 1, INT64_MAX - 1, '\0',
+                                     &e->steps))) {
             return NULL;
         }
     }

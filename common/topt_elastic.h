@@ -26,6 +26,7 @@ struct topt_elastic {
     int n, submitted;      /* which of them the job was submitted with */
     double min_efficiency; /* that the job asked for; 0: it said nothing */
     int by_node;           /* a task for each node, not for each GPU */
+    int64_t steps;         /* that the job trains; 0: it said nothing */
 };
 
 int64_t topt_elastic_gpus(const struct topt_elastic_shape *s);
@@ -40,8 +41,8 @@ void topt_elastic_document_name(int64_t nodes, int64_t gpus_per_node,
                                 char ret[TOPT_ELASTIC_NAME]);
 
 /* Append the comment's word,
- * "topt-elastic=1x2:48876832501,1x4:23000000000*;min-efficiency=0.8;tasks=node": each
- * shape with its nanoseconds a step, '*' behind the one that was submitted. */
+ * "topt-elastic=1x2:48876832501,1x4:23000000000*;min-efficiency=0.8;tasks=node;steps=900":
+ * each shape with its nanoseconds a step, '*' behind the one that was submitted. */
 void topt_elastic_word(const struct topt_elastic *e, struct topt_text *out);
 
 /* Find such a word in a comment: 1, 0 where there is none, or none that makes sense. */

@@ -103,13 +103,17 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(TRAIN, train, LABEL, 0, 199, TOPT_IN_ANY, PROBLEM, SBATCH, "train", "WHAT",                                     \
       "all", NULL, "trained parameters: all, names, or lora[:RANK[:NAMES]]; +4bit or +8bit quantizes the frozen ones (qlora: lora+4bit)")                                                                                       \
     X(PRECISION, precision, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "precision", "P",                              \
-      "bf16-mixed if the GPU has bf16, or f32", "bf16-mixed,bf16,fp16-mixed,f32,f64",                                   \
-      "precision: bf16-mixed, bf16, fp16-mixed (V100, T4), f32 or f64")                                                        \
+      "bf16-mixed; on a GPU without bf16 fp16-mixed, or f32 where the framework scales no loss", "bf16-mixed,bf16,fp16-mixed,fp8-delayed,fp8-tensorwise,fp8-rowwise,fp8-blockwise,mxfp8,nvfp4,f32,f64",                                   \
+      "precision: bf16-mixed, bf16, fp16-mixed (V100, T4), f32, f64; or with products of layers in fewer bits, fp8-delayed, fp8-tensorwise, fp8-rowwise, fp8-blockwise, mxfp8 or nvfp4")                                                        \
     X(OPTIMIZER, optimizer, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "optimizer", "O",                              \
       "adamw; adam with --framework topt", "adamw,adam,adafactor,adam8,paged_adamw,paged_adamw8,momentum,sgd,row_wise_adagrad",                                                \
       "optimizer: sgd, momentum, adam, adamw, row_wise_adagrad, adafactor, adam8, paged_adamw or paged_adamw8")                                   \
     X(GRADIENT_F32, gradient_f32, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "gradient-f32", "",                         \
       "as in the framework", NULL, "accumulate gradients in f32 with bf16-mixed and fp16-mixed")                                  \
+    X(FP8_PARAMS, fp8_params, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "fp8-params", "",                            \
+      "weights in bf16", NULL, "with fp8 and fewer bits: weights are stored and gathered in them (--fp8-param-gather of megatron; fp8-tensorwise of pytorch, torchtitan)") \
+    X(CUDA_GRAPHS, cuda_graphs, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "cuda-graphs", "",                          \
+      "off", NULL, "forward and backward are CUDA graphs, whose kernels the host does not start one by one (pytorch, megatron, torchtitan)") \
     X(ACCOUNTING, accounting, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, TOPT, "accounting", "A",                             \
       "run", "run,paper,paper-reuse",                                                                                    \
       "memory accounting: run (what a run needs), paper (as papers count it) or paper-reuse (also copies kept in other layouts)")                       \

@@ -23,4 +23,13 @@ static inline uint64_t topt_hash(const void *data, size_t len, uint64_t h)
     return h ^ (h >> 32);
 }
 
+/* A number that looks random, of any number: splitmix64, Steele, Lea and Flood, OOPSLA 2014. */
+static inline uint64_t topt_mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
 #endif

@@ -14,7 +14,7 @@ packages_build=(
     gcc libc6-dev cmake ninja-build pkg-config
     libjansson-dev nettle-dev libmicrohttpd-dev libsqlite3-dev libcurl4-openssl-dev
     libopenmpi-dev openmpi-bin libopenblas-dev zlib1g-dev libpcre2-dev libutf8proc-dev libhwloc-dev
-    libonnx-dev protobuf-c-compiler libprotobuf-c-dev libsystemd-dev libseccomp-dev
+    coinor-libcbc-dev libonnx-dev protobuf-c-compiler libprotobuf-c-dev libsystemd-dev libseccomp-dev
     libmunge-dev libslurm-dev slurm-wlm-basic-plugins-dev
 )
 # What a private Slurm on this machine takes, and the quick start's tables.

@@ -35,9 +35,12 @@ struct topt_feed {
     int (*load_real)(void *ctx, const struct topt_op *op, int operand, int64_t step,
                      const struct topt_box *box, enum topt_dtype dtype, void *ret,
                      struct topt_error *err);
+    /* Labels of a step's batch that count; those of a load that don't are below 0.  NULL:
+     * all count. */
+    int64_t (*labels)(void *ctx, int64_t step);
     void (*close)(void *ctx); /* may be NULL */
     void *ctx;
-    const char *kind; /* "text", "tokens", "idx", "csv", "synthetic" */
+    const char *kind; /* "text", "tokens", "records", "idx", "csv", "synthetic" */
     uint64_t digest;  /* of all that was read: equal where the samples are */
     /* How numbers are made of what is read, of text and csv; the feed's. */
     const void *preprocessing;
@@ -62,11 +65,32 @@ int topt_feed_open(const char *data, const struct topt_model *m, uint64_t seed,
 int topt_feed_like(const struct topt_feed *first, const char *data,
                    const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
-/* A text, or all of a directory, by a tokenizer.json (topt_tokenizer.h); each file ends with
- * the token that ends a text, where there is one. */
-int topt_feed_tokenised(const char *data, const char *tokenizer,
-                        const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
-                        struct topt_error *err) TOPT_MUST_CHECK;
+/* What is learnt of texts. */
+enum topt_objective {
+    TOPT_LEARN_BY_MODEL, /* what the model is for */
+    TOPT_LEARN_NEXT,     /* at each position the next token */
+    TOPT_LEARN_MASKED,   /* tokens that are hidden from an encoder */
+    TOPT_LEARN_SPANS,    /* runs of tokens that are cut from what an encoder reads */
+    TOPT_LEARN_LABELS    /* the classes of texts: of records alone */
+};
+/* Samples as a run is asked for them. */
+struct topt_feed_request {
+    const char *data;      /* as of topt_feed_open(), or records: *.jsonl */
+    const char *tokenizer; /* a tokenizer.json or the folder of one; NULL: see below */
+    enum topt_objective objective;
+    int64_t mask; /* the token that hides others; negative: the tokenizer's */
+    /* Samples of a text lie side by side, and each comes once before any comes again, in an order
+     * of its own each time; else anywhere, at random.  Records always do. */
+    int by_epoch;
+    uint64_t seed;
+};
+/* Texts become tokens by the tokenizer (topt_tokenizer.h), each file with the token that ends a
+ * text, where there is one; without it by character, with masks and gaps numbered behind
+ * these.  'like' as 'first' of topt_feed_like(), or NULL.  INVAL where the model's loss asks
+ * for what the data do not have: an encoder predicts no next token. */
+int topt_feed_for(const struct topt_feed_request *q, const struct topt_feed *like,
+                  const struct topt_model *m, struct topt_feed *ret,
+                  struct topt_error *err) TOPT_MUST_CHECK;
 int topt_feed_synthetic(const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 /* Text from memory, which is copied. */
@@ -135,9 +159,19 @@ const double *topt_session_heard(const struct topt_session *s);
 double topt_session_gradient_norm(const struct topt_session *s);
 double topt_session_lr(const struct topt_session *s); /* of the last step */
 
-/* The loss of forward alone over batches 0 to n - 1 of 'feed'; nothing is trained. */
+/* The loss of forward alone over batches 0 to n - 1 of 'feed'; nothing is trained.
+ * '*ret_right': of the labels that count the share whose logit is the largest; NAN where
+ * the loss is no cross-entropy. */
 int topt_session_evaluate(struct topt_session *s, const struct topt_feed *feed, int64_t n,
-                          double *ret_loss, struct topt_error *err) TOPT_MUST_CHECK;
+                          double *ret_loss, double *ret_right,
+                          struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Numbers of what the loss reads for a whole batch. */
+int64_t topt_session_outputs(const struct topt_session *s);
+/* They, row-major, after forward alone over batch 0 of 'feed': on rank 0; every rank calls
+ * it. */
+int topt_session_predict(struct topt_session *s, const struct topt_feed *feed,
+                         double *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* What the loss reads of one position of the first sample, after forward alone over batch 0 of
  * 'feed': a number for each of 'n' classes.  INVAL on more ranks than one. */

@@ -35,6 +35,9 @@ enum topt_ask_kind {
       "let the job be resized while it waits: to these numbers of GPUs, or auto "        \
       "(halves "                                                                         \
       "and doubles); no: never")                                                         \
+    X(STEPS, "topt-steps", "N", COUNT,                                                   \
+      "with --topt-elastic: steps that the job trains, for how long it runs in topt "    \
+      "rightsize (default: its time limit)")                                             \
     X(DRY_RUN, "topt-dry-run", NULL, FLAG,                                               \
       "show the alternatives and what the job would get, without submitting")            \
     X(EXPLAIN, "topt-explain", NULL, FLAG,                                               \

@@ -30,6 +30,9 @@ void elastic_begin(const struct topt_ask *ask, const struct topt_bounds *bounds,
     const char *efficiency = ask->value[TOPT_ASK_MIN_EFFICIENCY];
     if (efficiency && topt_parse_share(efficiency, &ret_shapes->min_efficiency, NULL))
         ret_shapes->min_efficiency = 0;
+    const char *steps = ask->value[TOPT_ASK_STEPS];
+    if (steps && topt_parse_int(steps, 1, INT64_MAX, &ret_shapes->steps, NULL))
+        ret_shapes->steps = 0;
     elastic_add(plan->nodes, plan->gpus_per_node, plan->time_ns, ret_shapes);
 }
 

@@ -61,10 +61,17 @@ int client_print_json(const json_t *doc);
 /* A string of an object, "?" where it has none. */
 const char *client_words(const json_t *o, const char *key);
 
+/* ---- report.c ------------------------------------------------------------------------ */
+
+/* The plan of an observation, where it is still kept and ours to see: a new reference, or NULL. */
+json_t *client_kept_plan(struct client *c, const json_t *row);
+/* Add the question that the plan answers, but for its model and number of GPUs. */
+void client_add_plan_question(struct topt_text *path, const json_t *plan);
+
 /* ---- commands: questions.c, then lists.c ------------------------------------------- */
 
 typedef int client_command(struct client *c);
-client_command client_observe, client_report;
+client_command client_observe, client_report, client_savings;
 client_command client_plan, client_curve, client_frontier;
 client_command client_get_plan, client_plans, client_models, client_hardware,
     client_add_model, client_add_hw, client_put_hw, client_delete_hw, client_share,

@@ -75,6 +75,8 @@ static const struct {
     {"report", client_report, "JOBID", "compare a job's prediction with its measurement"},
     {"observations", client_observations, NULL,
      "measurements that jobs reported (-o FILE: with their plans, for topt calibrate)"},
+    {"savings", client_savings, NULL,
+     "jobs by the GPU-hours that fewer GPUs would have saved (-o FILE.csv, FILE.html)"},
     {"corrections", client_corrections, NULL, "corrections of predictions from them"},
     {"reset-correction", client_reset_correction, "MODEL-ID",
      "drop the correction on --hw ID"},

@@ -166,18 +166,35 @@ static void add_number(struct topt_text *path, const char *key, const json_t *va
         client_add_query(path, key, digits);
 }
 
+json_t *client_kept_plan(struct client *c, const json_t *row)
+{
+    int rc = 0;
+    char path[200];
+    snprintf(path, sizeof path, "/v1/plans/%.100s", client_words(row, "plan_id"));
+    char *text = client_ask_if(c, path, &rc);
+    json_t *plan = text ? json_loads(text, 0, NULL) : NULL;
+    free(text);
+    return plan;
+}
+
+void client_add_plan_question(struct topt_text *path, const json_t *plan)
+{
+    const json_t *model = json_object_get(plan, "model");
+    client_add_query(path, "hw", client_words(json_object_get(plan, "hw"), "name"));
+    add_number(path, "batch", json_object_get(model, "batch"));
+    add_number(path, "seq", json_object_get(model, "seq"));
+    client_add_query(path, "framework", client_words(plan, "framework"));
+    client_add_query(path, "optimizer",
+                     client_words(json_object_get(plan, "settings"), "optimizer"));
+}
+
 /* What else to ask next time: of the same question the alternatives, where its answer is
  * the plan's number of GPUs. */
 static char *next_time(struct client *c, const json_t *row)
 {
     struct topt_text path = {0};
-    int rc = 0;
-    char *hint = NULL, plan_path[200];
-    snprintf(plan_path, sizeof plan_path, "/v1/plans/%.100s",
-             client_words(row, "plan_id"));
-    char *text = client_ask_if(c, plan_path, &rc);
-    json_t *plan = text ? json_loads(text, 0, NULL) : NULL;
-    free(text);
+    char *hint = NULL;
+    json_t *plan = client_kept_plan(c, row);
     if (!plan)
         return NULL;
     const json_t *mesh = json_object_get(plan, "mesh");
@@ -185,12 +202,7 @@ static char *next_time(struct client *c, const json_t *row)
                    json_integer_value(json_object_get(mesh, "gpus_per_node"));
     topt_text_add(&path, "/v1/plan");
     client_add_query(&path, "model_id", client_words(row, "model_id"));
-    client_add_query(&path, "hw", client_words(json_object_get(plan, "hw"), "name"));
-    add_number(&path, "batch", json_object_get(json_object_get(plan, "model"), "batch"));
-    add_number(&path, "seq", json_object_get(json_object_get(plan, "model"), "seq"));
-    client_add_query(&path, "framework", client_words(plan, "framework"));
-    client_add_query(&path, "optimizer",
-                     client_words(json_object_get(plan, "settings"), "optimizer"));
+    client_add_plan_question(&path, plan);
     json_t *answer =
         client_ask_json(c, "POST", path.s, "", 0, "application/octet-stream");
     if (json_integer_value(json_object_get(answer, "gpus")) == gpus)

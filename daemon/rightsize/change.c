@@ -50,7 +50,8 @@ const char *rightsize_result_name(enum rightsize_result r)
     static const char *const names[] = {
         [RIGHTSIZE_DONE] = "done",       [RIGHTSIZE_LEFT] = "left alone",
         [RIGHTSIZE_REFUSED] = "refused", [RIGHTSIZE_BACK] = "put back",
-        [RIGHTSIZE_HALF] = "half done",  [RIGHTSIZE_DRY] = "dry run"};
+        [RIGHTSIZE_HALF] = "half done",  [RIGHTSIZE_DRY] = "dry run",
+        [RIGHTSIZE_BEGUN] = "begun"};
     return names[r];
 }
 
@@ -100,9 +101,9 @@ static int look(const char *scontrol, int64_t id, struct site_queued *ret,
     return rc;
 }
 
-static enum rightsize_result put_back(const char *scontrol,
-                                      const struct rightsize_shape *from, int64_t id,
-                                      char detail[240])
+enum rightsize_result rightsize_put_back(const char *scontrol,
+                                         const struct rightsize_shape *from, int64_t id,
+                                         char detail[240])
 {
     struct topt_error err = {0};
     struct site_queued j;
@@ -176,5 +177,5 @@ enum rightsize_result rightsize_change(const char *scontrol, const struct site_q
         if (r != RIGHTSIZE_DRY)
             return r;
     }
-    return put_back(scontrol, &from, j->id, detail);
+    return rightsize_put_back(scontrol, &from, j->id, detail);
 }

@@ -29,7 +29,9 @@ enum rightsize_result {
     RIGHTSIZE_REFUSED, /* by Slurm; it is as it was */
     RIGHTSIZE_BACK,    /* it was half done, and put back */
     RIGHTSIZE_HALF,    /* it is half done, and can't be put back */
-    RIGHTSIZE_DRY      /* it was not tried */
+    RIGHTSIZE_DRY,     /* it was not tried */
+    RIGHTSIZE_BEGUN,   /* what became of it is not known yet */
+    RIGHTSIZE_RESULTS
 };
 const char *rightsize_result_name(enum rightsize_result r);
 
@@ -38,5 +40,10 @@ const char *rightsize_result_name(enum rightsize_result r);
 enum rightsize_result rightsize_change(const char *scontrol, const struct site_queued *j,
                                        const struct rightsize_shape *to,
                                        char detail[240]);
+
+/* A change of job 'id' that is half done is taken back: RIGHTSIZE_BACK or RIGHTSIZE_HALF. */
+enum rightsize_result rightsize_put_back(const char *scontrol,
+                                         const struct rightsize_shape *from, int64_t id,
+                                         char detail[240]);
 
 #endif

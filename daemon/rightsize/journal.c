@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "topt_array.h"
 #include "topt_json.h"
 
 enum { NEWEST = 8 << 20, MOST = 16 << 20 };
@@ -17,8 +18,10 @@ enum { NEWEST = 8 << 20, MOST = 16 << 20 };
 struct journal {
     int fd; /* -1: none */
     int old; /* of the file that was put aside, whose lock others may still meet; -1: none */
-    struct rightsize_entry *last;
-    size_t n, room;
+    struct entries {
+        struct rightsize_entry *e; /* of each job one */
+        size_t n, room;
+    } last, begun; /* done; and begun, and not known to be through */
 };
 
 static const struct {
@@ -61,6 +64,14 @@ static void text_at(const json_t *o, const char *key, char *ret, size_t size)
     snprintf(ret, size, "%s", topt_json_words_at(o, key));
 }
 
+static enum rightsize_result result_of(const char *name)
+{
+    for (int r = 0; r < RIGHTSIZE_RESULTS; r++)
+        if (!strcmp(name, rightsize_result_name((enum rightsize_result)r)))
+            return (enum rightsize_result)r;
+    return RIGHTSIZE_DRY;
+}
+
 static int entry_read(const char *line, size_t len, struct rightsize_entry *ret)
 {
     struct tm tm = {0};
@@ -76,31 +87,39 @@ static int entry_read(const char *line, size_t len, struct rightsize_entry *ret)
         text_at(o, "submitted", ret->submitted, sizeof ret->submitted);
         text_at(o, "user", ret->user, sizeof ret->user);
         text_at(o, "reason", ret->reason, sizeof ret->reason);
-        if (!strcmp(topt_json_words_at(o, "result"),
-                    rightsize_result_name(RIGHTSIZE_DONE)))
-            ret->result = RIGHTSIZE_DONE;
+        ret->result = result_of(topt_json_words_at(o, "result"));
     }
     json_decref(o);
     return rc;
 }
 
-/* It is the newest of its job. */
-static int keep(struct journal *j, const struct rightsize_entry *e)
+static size_t find(const struct entries *l, int64_t job)
 {
     size_t i = 0;
-    while (i < j->n && j->last[i].job != e->job)
+    while (i < l->n && l->e[i].job != job)
         i++;
-    if (i == j->room) {
-        size_t room = j->room ? 2 * j->room : 64;
-        struct rightsize_entry *more = realloc(j->last, room * sizeof *more);
-        if (!more)
-            return -1;
-        j->last = more;
-        j->room = room;
-    }
-    j->last[i] = *e;
-    j->n += i == j->n;
+    return i;
+}
+
+/* It is the newest of its job. */
+static int put(struct entries *l, const struct rightsize_entry *e)
+{
+    size_t i = find(l, e->job);
+    if (TOPT_ROOM(l->e, i, l->room, 64))
+        return -1;
+    l->e[i] = *e;
+    l->n += i == l->n;
     return 0;
+}
+
+static int keep(struct journal *j, const struct rightsize_entry *e)
+{
+    size_t i = find(&j->begun, e->job);
+    if (e->result == RIGHTSIZE_BEGUN)
+        return put(&j->begun, e);
+    if (e->result != RIGHTSIZE_DRY && i < j->begun.n)
+        j->begun.e[i] = j->begun.e[--j->begun.n];
+    return e->result == RIGHTSIZE_DONE ? put(&j->last, e) : 0;
 }
 
 /* The newest lines, whole, as one text. */
@@ -144,7 +163,7 @@ static int read_lines(struct journal *j, const char *p, struct topt_error *err)
         struct rightsize_entry e;
         const char *stop = memchr(p, '\n', (size_t)(end - p));
         size_t len = (size_t)((stop ? stop : end) - p);
-        if (!entry_read(p, len, &e) && e.result == RIGHTSIZE_DONE)
+        if (!entry_read(p, len, &e))
             rc = keep(j, &e) ? topt_nomem(err, NULL) : 0;
         p += len + (stop != NULL);
     }
@@ -235,7 +254,8 @@ void journal_close(struct journal *j)
         close(j->fd);
     if (j->old >= 0)
         close(j->old);
-    free(j->last);
+    free(j->last.e);
+    free(j->begun.e);
     free(j);
 }
 
@@ -281,13 +301,19 @@ int journal_add(struct journal *j, const struct rightsize_entry *e,
         rc = topt_fail(err, TOPT_ERR_IO, "write the log: %s", strerror(errno));
     }
     topt_text_fini(&line);
-    if (!rc && e->result == RIGHTSIZE_DONE && keep(j, e))
+    if (!rc && keep(j, e))
         rc = topt_nomem(err, "the log");
     return rc;
 }
 
 const struct rightsize_entry *journal_last(const struct journal *j, size_t *ret_n)
 {
-    *ret_n = j->n;
-    return j->last;
+    *ret_n = j->last.n;
+    return j->last.e;
+}
+
+const struct rightsize_entry *journal_begun(const struct journal *j, size_t *ret_n)
+{
+    *ret_n = j->begun.n;
+    return j->begun.e;
 }

@@ -15,7 +15,7 @@ struct rightsize_entry {
     int64_t job;
     char submitted[32], user[SITE_NAME];
     struct rightsize_shape from, to;
-    char reason[200], detail[240];
+    char reason[240], detail[240];
     enum rightsize_result result;
     int is_undo;
 };
@@ -37,5 +37,8 @@ int journal_add(struct journal *j, const struct rightsize_entry *e,
 /* The newest change of each job that was done, borrowed, and how many; dry runs and
  * failures are none. */
 const struct rightsize_entry *journal_last(const struct journal *j, size_t *ret_n);
+
+/* Changes that were begun and of which nothing came after: the run was ended. */
+const struct rightsize_entry *journal_begun(const struct journal *j, size_t *ret_n);
 
 #endif

@@ -8,19 +8,22 @@
 
 #include "change.h"
 #include "journal.h"
+#include "mend.h"
 #include "policy.h"
 #include "scontrol.h"
 #include "topt_json.h"
 #include "topt_options.h"
+#include "topt_milp.h"
 #include "topt_text.h"
 
-enum { ASK_MS = 20000, ASK_AGAIN = 3 };
+enum { ASK_MS = 20000, ASK_AGAIN = 3, UNKNOWN_S = 300 * 24 * 3600 };
 static const char usual_log[] = "/var/lib/topt-rightsize/log.jsonl";
 
 struct args {
     struct rightsize_limits limits;
     const char *log, *scontrol, *jobs;
     int apply, undo, json;
+    int only_look; /* topt queue */
 };
 
 #define AT(field) offsetof(struct args, field)
@@ -46,6 +49,14 @@ static const struct topt_option options[] = {
      "scaling efficiency to keep, for jobs that gave none (default: 0.8)"},
     {"max-slowdown", TOPT_OPT_POSITIVE, AT(limits.max_slowdown), "X",
      "slowest step, as a multiple of the submitted job's (default: 4)"},
+    {"most-overhead", TOPT_OPT_REAL, AT(limits.most_overhead), "X",
+     "GPU-hours of a job beyond its cheapest number, as a share, in an empty queue "
+     "(default: 0.25)"},
+    {"least-overhead", TOPT_OPT_REAL, AT(limits.least_overhead), "X",
+     "the same where jobs for all GPUs wait (default: 0.05)"},
+    {"most-share", TOPT_OPT_SHARE, AT(limits.most_share), "X",
+     "GPUs of a job on several nodes that asked for fewer, as a share of those that it "
+     "could use (default: 0.25)"},
     {"settle", TOPT_OPT_INT, AT(limits.settle_s), "SECONDS",
      "how long to leave a changed job alone (default: 600)"},
     {"log", TOPT_OPT_STRING, AT(log), "FILE",
@@ -57,9 +68,22 @@ static const struct topt_option options[] = {
     {0}};
 static const char usage[] =
     "topt rightsize [--apply] [options]\n"
-    "Resize waiting Slurm jobs submitted with --topt-elastic to a number of GPUs with\n"
-    "which they can start now, or that no other job waits for.  Without --apply, only\n"
+    "Resize waiting Slurm jobs submitted with --topt-elastic to the number of GPUs with\n"
+    "which they end first, where no other job ends later for it.  Without --apply, only\n"
     "print what would change.";
+
+/* Of topt queue. */
+static const struct topt_option queue_options[] = {
+    TOPT_EXAMPLE("topt queue", "when each waiting job starts, and what would help it"),
+    {"job", TOPT_OPT_STRING, AT(jobs), "ID,...", "only these jobs"},
+    {"scontrol", TOPT_OPT_STRING, AT(scontrol), "PROGRAM",
+     "path of scontrol (default: scontrol)"},
+    {"json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"},
+    {0}};
+static const char queue_usage[] =
+    "topt queue [options]\n"
+    "Plan Slurm's queue: when each waiting job starts and ends, which job it waits for,\n"
+    "and what another number of GPUs changes.  Nothing is changed here.";
 
 /* What is said of a job, and what is to be done about it. */
 struct row {
@@ -68,6 +92,7 @@ struct row {
     struct rightsize_entry entry;
     int is_change;
     int64_t step_now_ns, step_then_ns; /* 0: not known */
+    int64_t start_s, asked_start_s;    /* from now on; -1: never */
 };
 
 struct run {
@@ -78,11 +103,13 @@ struct run {
     struct rightsize_plan plan;
     struct row *row;
     size_t n;
+    char queue_program[1024];
+    struct topt_alloc_solver solver;
 };
 
-static int complain(const struct topt_error *err)
+static int complain(const struct run *r, const struct topt_error *err)
 {
-    fprintf(stderr, "topt rightsize: %s\n", err->text);
+    fprintf(stderr, "topt %s: %s\n", r->a.only_look ? "queue" : "rightsize", err->text);
     return topt_err_exit(err->code);
 }
 
@@ -135,14 +162,17 @@ static int decide(struct run *r, struct topt_error *err)
                                           .is_undone = last[i].is_undo};
         memcpy(past[i].submitted, last[i].submitted, sizeof past[i].submitted);
     }
-    int rc = rightsize_decide(&r->slurm, &r->queue, past, n, &r->a.limits, &r->plan, err);
+    int rc =
+        rightsize_decide(&r->slurm, &r->queue, past, n, &r->a.limits, now, &r->plan, err);
     free(past);
     for (size_t i = 0; !rc && i < r->plan.n; i++) {
         const struct rightsize_choice *c = &r->plan.choice[i];
         struct rightsize_shape to;
-        if (!is_asked(&r->a, c->job->id))
+        if (!is_asked(&r->a, c->job->id) || !(c->job->is_elastic || r->a.only_look))
             continue;
         struct row *row = add_row(r, c->job, c->why);
+        row->start_s = c->start_s < 0 ? -1 : c->start_s - now;
+        row->asked_start_s = c->asked_start_s < 0 ? -1 : c->asked_start_s - now;
         row->step_now_ns = step_of(c->job, c->from);
         if (c->to < 0)
             continue;
@@ -208,8 +238,8 @@ static void put_table(const struct run *r)
 {
     if (!r->a.undo)
         printf("%lld of %lld GPUs are idle; %zu waiting job%s agreed to another number\n",
-               (long long)r->plan.idle, (long long)r->plan.gpus, r->plan.n,
-               r->plan.n == 1 ? "" : "s");
+               (long long)r->plan.idle, (long long)r->plan.gpus, r->n,
+               r->n == 1 ? "" : "s");
     if (r->n)
         printf("\n%8s  %-10s %-10s %-10s %10s %10s %9s %9s  %s\n", "job", "user", "GPUs",
                "then", "step", "then", "limit", "then", "why");
@@ -227,6 +257,46 @@ static void put_table(const struct run *r)
                is ? show_step(row->step_then_ns, step_then) : "-", limit,
                has_limit ? limit_then : "-", e->reason);
     }
+}
+
+/* When a job starts, from now on. */
+static const char *show_start(int64_t s, char buf[32])
+{
+    if (s < 0)
+        return "never";
+    if (!s)
+        return "now";
+    if (s >= UNKNOWN_S) /* behind a job without a limit, which is planned for a year */
+        return "unknown";
+    snprintf(buf, 32, "%lld:%02lld", (long long)(s / 3600), (long long)(s / 60 % 60));
+    return buf;
+}
+
+/* topt queue: each waiting job, whether it agreed or not. */
+static void put_queue(const struct run *r)
+{
+    printf("%lld of %lld GPUs are idle; %zu job%s wait%s\n", (long long)r->plan.idle,
+           (long long)r->plan.gpus, r->n, r->n == 1 ? "" : "s", r->n == 1 ? "s" : "");
+    if (r->n)
+        printf("\n%8s  %-10s %-10s %9s %9s  %s\n", "job", "user", "GPUs", "as asked",
+               "planned", "what would help");
+    for (size_t i = 0; i < r->n; i++) {
+        const struct row *row = &r->row[i];
+        char now[64], asked[32], planned[32];
+        show_gpus(&row->entry.from, now);
+        printf("%8lld  %-10.10s %-10s %9s %9s  %s\n", (long long)row->entry.job,
+               row->entry.user, now, show_start(row->asked_start_s, asked),
+               show_start(row->start_s, planned), row->entry.reason);
+    }
+}
+
+/* What a solver would bring, where there is none. */
+static void put_solver(const struct run *r)
+{
+    if (!r->solver.solve)
+        printf("topt-queue is not installed: the plan is that of the greedy algorithm\n");
+    else if (r->plan.has_milp)
+        printf("the plan was improved by a MILP\n");
 }
 
 static void put_results(const struct run *r)
@@ -260,6 +330,8 @@ static json_t *row_json(const struct row *row)
         (json_int_t)(row->is_change ? row->step_then_ns : row->step_now_ns),
         "time_limit_s", (json_int_t)e->from.time_s, "time_limit_then_s",
         (json_int_t)e->to.time_s, "why", e->reason);
+    json_object_set_new(o, "starts_in_s", json_integer(row->start_s));
+    json_object_set_new(o, "as_asked_in_s", json_integer(row->asked_start_s));
     if (o && row->is_change)
         json_object_set_new(o, "result", json_string(rightsize_result_name(e->result)));
     if (o && *e->detail)
@@ -336,6 +408,9 @@ static int carry_out(struct run *r, struct topt_error *err)
         if (!row->is_change)
             continue;
         if (r->a.apply) {
+            row->entry.result = RIGHTSIZE_BEGUN;
+            if (journal_add(r->journal, &row->entry, err))
+                return -1;
             row->entry.result =
                 rightsize_change(r->a.scontrol, row->job, &row->to, row->entry.detail);
             row->entry.at_s = time(NULL);
@@ -358,7 +433,75 @@ static int check(struct args *a, struct topt_error *err)
 {
     if (a->limits.max_slowdown < 1)
         return topt_fail(err, TOPT_ERR_USAGE, "--max-slowdown is at least 1");
+    if (a->limits.least_overhead > a->limits.most_overhead)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--least-overhead is more than --most-overhead");
     return 0;
+}
+
+/* Options of topt rightsize or topt queue: 1 where help was shown. */
+static int read_options(struct run *r, int argc, char **argv, struct topt_error *err)
+{
+    /* The first word is the command, as `topt` has it. */
+    int skip = argc > 1 && (!strcmp(argv[1], "rightsize") || !strcmp(argv[1], "queue"));
+    int nargs = 0;
+    r->a.only_look = skip && !strcmp(argv[1], "queue");
+    const struct topt_option *table = r->a.only_look ? queue_options : options;
+    int rc =
+        topt_options_parse(table, argc - skip, argv + skip, &r->a, NULL, 0, &nargs, err);
+    if (rc == 1)
+        topt_options_help(stdout, r->a.only_look ? queue_usage : usage, table);
+    if (!topt_milp_program(r->queue_program, sizeof r->queue_program, NULL)) {
+        r->solver = (struct topt_alloc_solver){topt_milp_ask, r->queue_program};
+        r->a.limits.solver = &r->solver;
+    }
+    return rc;
+}
+
+static void put_plan(const struct run *r)
+{
+    if (r->a.only_look)
+        put_queue(r);
+    else
+        put_table(r);
+    if (!r->a.undo)
+        put_solver(r);
+    fflush(stdout);
+}
+
+/* What an earlier run left half done; the queue is read anew where that changed it. */
+static int mend(struct run *r, struct topt_error *err)
+{
+    size_t n;
+    if (rightsize_mend(r->journal, &r->queue, r->a.scontrol, &n, err))
+        return -1;
+    if (!n)
+        return 0;
+    site_queue_fini(&r->queue);
+    site_slurm_fini(&r->slurm);
+    free(r->row);
+    r->row = NULL;
+    return read_slurm(r, err);
+}
+
+/* Decide, say and carry out. */
+static int run(struct run *r, struct topt_error *err)
+{
+    /* A dry run knows what was changed before, but adds nothing where no log was named. */
+    int writes = !r->a.only_look && (r->a.apply || r->a.log);
+    if (journal_open(r->a.log ? r->a.log : usual_log, writes, &r->journal, err) ||
+        read_slurm(r, err) || (r->a.apply && mend(r, err)) ||
+        (r->a.undo ? find_undos(r) : decide(r, err)))
+        return -1;
+    if (!r->a.json)
+        put_plan(r);
+    int rc = writes ? carry_out(r, err) : 0;
+    if (r->a.json)
+        rc = put_json(r, err) || rc;
+    else if (!r->a.only_look)
+        put_results(r);
+    fflush(stdout);
+    return rc ? -1 : 0;
 }
 
 int main(int argc, char **argv)
@@ -368,38 +511,16 @@ int main(int argc, char **argv)
                                      .per_user = 5,
                                      .min_efficiency = 0.8,
                                      .max_slowdown = 4,
-                                     .settle_s = 600}}};
+                                     .settle_s = 600,
+                                     .most_overhead = 0.25,
+                                     .least_overhead = 0.05,
+                                     .most_share = 0.25}}};
     struct topt_error err = {0};
-    int nargs = 0;
-    /* The first word is the command, as `topt` has it. */
-    int skip = argc > 1 && !strcmp(argv[1], "rightsize");
-    int rc = topt_options_parse(options, argc - skip, argv + skip, &r.a, NULL, 0, &nargs,
-                                &err);
-    if (rc == 1) {
-        topt_options_help(stdout, usage, options);
+    int rc = read_options(&r, argc, argv, &err);
+    if (rc == 1)
         return 0;
-    }
-    rc = rc || check(&r.a, &err);
-    /* A dry run knows what was changed before, but adds nothing where no log was named. */
-    int writes = r.a.apply || r.a.log;
-    if (!rc)
-        rc = journal_open(r.a.log ? r.a.log : usual_log, writes, &r.journal, &err);
-    if (!rc)
-        rc = read_slurm(&r, &err);
-    if (!rc)
-        rc = r.a.undo ? find_undos(&r) : decide(&r, &err);
-    if (!rc && !r.a.json)
-        put_table(&r);
-    fflush(stdout);
-    int is_decided = !rc;
-    if (is_decided && writes)
-        rc = carry_out(&r, &err);
-    if (is_decided && r.a.json)
-        rc = put_json(&r, &err) || rc;
-    else if (is_decided)
-        put_results(&r);
-    fflush(stdout);
-    int status = rc ? complain(&err) : has_failed(&r);
+    rc = rc || check(&r.a, &err) || run(&r, &err);
+    int status = rc ? complain(&r, &err) : has_failed(&r);
     rightsize_plan_fini(&r.plan);
     site_queue_fini(&r.queue);
     site_slurm_fini(&r.slurm);

@@ -6,180 +6,23 @@
 #include <string.h>
 
 #include "bound.h"
+#include "model.h"
 
-enum { USERS_MOST = 256 };
-
-/* What the jobs looked at so far leave of a node. */
-struct left {
-    int64_t gpus[SITE_TYPES], cpus, memory_mib;
-};
-
-/* What a job takes of each of its nodes. */
-struct need {
-    int64_t nodes, gpus, cpus, memory_mib;
-};
-
-/* A node that was dealt to a job. */
-struct spot {
-    int64_t job;
-    size_t node;
-    int type;
-    struct need need;
-};
+enum { USERS_MOST = 256, ROUNDS_MOST = 8 };
 
 struct deal {
     const struct site_slurm *slurm;
-    struct left *left; /* of each node */
-    struct spot *spot;
-    size_t nspots, room; /* spots that there are, and that there is memory for */
-    int oom;
     const struct rightsize_limits *limits;
     const struct rightsize_past *past;
     size_t npast;
-    char blocked[4096]; /* partitions of jobs that fit in no shape, with commas between */
-    int64_t blocker;    /* the first of these jobs */
+    struct model m;
+    struct topt_alloc_plan plan;
+    struct rightsize_plan *ret;
     struct {
         int64_t uid, changes;
     } user[USERS_MOST];
     int nusers;
-    int64_t changes;
 };
-
-/* ---- what is idle ------------------------------------------------------------------ */
-
-static void measure(struct deal *d, struct rightsize_plan *ret)
-{
-    for (size_t i = 0; i < d->slurm->nnodes; i++) {
-        const struct site_node *n = &d->slurm->node[i];
-        d->left[i].cpus = n->cpus - n->cpus_used;
-        d->left[i].memory_mib = n->memory_mib - n->memory_used_mib;
-        for (int k = 0; k < n->ntypes; k++) {
-            d->left[i].gpus[k] = n->gpu[k].count - n->gpu[k].used;
-            if (!n->is_up || n->is_reserved)
-                continue;
-            ret->gpus += n->gpu[k].count;
-            ret->idle += d->left[i].gpus[k] > 0 ? d->left[i].gpus[k] : 0;
-        }
-    }
-}
-
-/* The type of which the node has enough left for the job: its place, or -1. */
-static int type_for(const struct deal *d, size_t node, const struct site_queued *j,
-                    const struct need *need)
-{
-    const struct site_node *n = &d->slurm->node[node];
-    const struct left *l = &d->left[node];
-    if (n->is_reserved || !site_node_serves(n, j->partition, j->constraint) ||
-        l->cpus < need->cpus || l->memory_mib < need->memory_mib)
-        return -1;
-    for (int k = 0; k < n->ntypes; k++)
-        if (l->gpus[k] >= need->gpus &&
-            (!*j->gpu_type || !strcmp(j->gpu_type, n->gpu[k].type)))
-            return k;
-    return -1;
-}
-
-static int64_t nodes_for(const struct deal *d, const struct site_queued *j,
-                         const struct need *need)
-{
-    int64_t n = 0;
-    for (size_t i = 0; i < d->slurm->nnodes; i++)
-        n += type_for(d, i, j, need) >= 0;
-    return n;
-}
-
-/* The fullest node where the job still has room: its place, or that behind the last. */
-static size_t tightest(const struct deal *d, const struct site_queued *j,
-                       const struct need *need, int *ret_type)
-{
-    size_t best = d->slurm->nnodes;
-    for (size_t i = 0; i < d->slurm->nnodes; i++) {
-        int k = type_for(d, i, j, need);
-        if (k < 0 || (best < d->slurm->nnodes &&
-                      d->left[i].gpus[k] >= d->left[best].gpus[*ret_type]))
-            continue;
-        best = i;
-        *ret_type = k;
-    }
-    return best;
-}
-
-static void move(struct deal *d, const struct spot *s, int sign)
-{
-    struct left *l = &d->left[s->node];
-    l->gpus[s->type] += sign * s->need.gpus;
-    l->cpus += sign * s->need.cpus;
-    l->memory_mib += sign * s->need.memory_mib;
-}
-
-static void take(struct deal *d, const struct site_queued *j, const struct need *need)
-{
-    for (int64_t left = need->nodes; left > 0; left--) {
-        int type = -1;
-        size_t node = tightest(d, j, need, &type);
-        if (node == d->slurm->nnodes)
-            return;
-        if (d->nspots == d->room) {
-            size_t room = d->room ? 2 * d->room : 64;
-            struct spot *more = realloc(d->spot, room * sizeof *more);
-            if (!more) {
-                d->oom = 1;
-                return;
-            }
-            d->spot = more;
-            d->room = room;
-        }
-        d->spot[d->nspots] = (struct spot){j->id, node, type, *need};
-        move(d, &d->spot[d->nspots++], -1);
-    }
-}
-
-static void give_back(struct deal *d, const struct site_queued *j)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < d->nspots; i++) {
-        if (d->spot[i].job == j->id)
-            move(d, &d->spot[i], 1);
-        else
-            d->spot[kept++] = d->spot[i];
-    }
-    d->nspots = kept;
-}
-
-static int64_t most_of(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* What the job needs as it is. */
-static struct need need_of(const struct site_queued *j)
-{
-    int64_t nodes = most_of(j->nodes, 1);
-    int64_t gpus = j->gpus_per_node ? j->gpus_per_node : (j->gpus + nodes - 1) / nodes;
-    int64_t cpus = most_of(j->cpus_per_node, (j->cpus + nodes - 1) / nodes);
-    int64_t memory = j->memory_mib           ? j->memory_mib
-                     : j->memory_per_cpu_mib ? j->memory_per_cpu_mib * cpus
-                                             : j->memory_per_gpu_mib * gpus;
-    return (struct need){nodes, gpus, cpus, memory};
-}
-
-/* What it needs in another shape. */
-static struct need need_in(const struct site_queued *j,
-                           const struct topt_elastic_shape *s)
-{
-    int64_t tasks = j->elastic.by_node ? 1 : s->gpus_per_node;
-    int64_t cpus = tasks * most_of(j->cpus_per_task, 1);
-    int64_t memory = j->memory_mib           ? j->memory_mib
-                     : j->memory_per_cpu_mib ? j->memory_per_cpu_mib * cpus
-                                             : j->memory_per_gpu_mib * s->gpus_per_node;
-    return (struct need){s->nodes, s->gpus_per_node, cpus, memory};
-}
-
-static int fits(const struct deal *d, const struct site_queued *j,
-                const struct need *need)
-{
-    return nodes_for(d, j, need) >= need->nodes;
-}
 
 /* ---- which shapes there are -------------------------------------------------------- */
 
@@ -195,21 +38,6 @@ static double least_cost(const struct topt_elastic *e)
     for (int i = 1; i < e->n; i++)
         least = cost_of(&e->shape[i]) < least ? cost_of(&e->shape[i]) : least;
     return least;
-}
-
-/* The limit that a job has in another shape: it follows the predicted time, but for
- * shapes that are faster than what was submitted. */
-static int64_t time_in(const struct site_queued *j, int from, int to)
-{
-    const struct topt_elastic *e = &j->elastic;
-    double own = (double)e->shape[e->submitted].time_ns;
-    double was = (double)e->shape[from].time_ns, is = (double)e->shape[to].time_ns;
-    was = was > own ? was : own;
-    is = is > own ? is : own;
-    if (!j->time_s || was == is)
-        return j->time_s;
-    int64_t minutes = (int64_t)((double)j->time_s * is / was / 60 + 0.999);
-    return most_of(minutes, 1) * 60;
 }
 
 /* Do partition, QOS and account allow it? */
@@ -245,25 +73,13 @@ static int is_good(const struct deal *d, const struct site_queued *j, int to)
                 l->max_slowdown * (double)e->shape[e->submitted].time_ns);
 }
 
-/* The largest good shape of more than 'above' GPUs, at most 'most', that fits in what is left; -1.
- */
-static int largest(const struct deal *d, const struct site_queued *j, int from,
-                   int64_t above, int64_t most)
+static void allow_all(const struct deal *d, struct model_job *j)
 {
-    const struct topt_elastic *e = &j->elastic;
-    int best = -1;
-    for (int i = 0; i < e->n; i++) {
-        const struct topt_elastic_shape *s = &e->shape[i];
-        int64_t gpus = topt_elastic_gpus(s);
-        int64_t of_best = best < 0 ? 0 : topt_elastic_gpus(&e->shape[best]);
-        struct need need = need_in(j, s);
-        int is_better =
-            gpus > of_best || (gpus == of_best && s->time_ns < e->shape[best].time_ns);
-        if (i != from && is_better && gpus > above && gpus <= most && is_good(d, j, i) &&
-            fits(d, j, &need) && allowed(d, j, s, time_in(j, from, i)))
-            best = i;
-    }
-    return best;
+    const struct topt_elastic *e = &j->job->elastic;
+    for (int i = 0; i < e->n; i++)
+        if (is_good(d, j->job, i) &&
+            allowed(d, j->job, &e->shape[i], model_limit(j->job, j->from, i)))
+            model_allow(j, i);
 }
 
 /* ---- who may be changed ------------------------------------------------------------ */
@@ -287,6 +103,28 @@ static const struct rightsize_past *past_of(const struct deal *d,
     return NULL;
 }
 
+/* Why this job is not to be touched; NULL where it may be. */
+static const char *why_fixed(const struct deal *d, const struct model_job *m)
+{
+    const struct site_queued *j = m->job;
+    const struct rightsize_past *past = past_of(d, j);
+    if (!j->is_elastic)
+        return "it did not agree to another number";
+    if (!j->is_batch)
+        return "it is no batch job";
+    if (!j->is_plain)
+        return "it is an array, names nodes, or can't be read";
+    if (m->from < 0)
+        return "no plan of its present shape travels with it";
+    if (d->limits->partitions && !shares(j->partition, d->limits->partitions))
+        return "its partition is not among those of --partition";
+    if (past && past->is_undone)
+        return "a change of it was undone";
+    if (past && past->age_s < d->limits->settle_s)
+        return "it was changed a moment ago (--settle)";
+    return NULL;
+}
+
 static int64_t *changes_of(struct deal *d, int64_t uid)
 {
     int i = 0;
@@ -302,173 +140,122 @@ static int64_t *changes_of(struct deal *d, int64_t uid)
     return &d->user[i].changes;
 }
 
-/* Why this job is not to be touched, in 'why'; 1 where that is so. */
-static int is_fixed(struct deal *d, const struct site_queued *j, int from, char *why,
-                    size_t size)
+/* ---- the plan ---------------------------------------------------------------------- */
+
+/* The shape in which the job starts now, where that is another than it has; -1. */
+static int changes_to(const struct deal *d, size_t i)
 {
-    const struct rightsize_past *past = past_of(d, j);
-    const int64_t *of_user = changes_of(d, j->uid);
-    const char *word = NULL;
-    why[0] = '\0';
-    if (!j->is_batch)
-        word = "it is no batch job";
-    else if (!j->is_plain)
-        word = "it is an array, names nodes, or can't be read";
-    else if (j->nodes != j->most_nodes)
-        word = "Slurm chooses its number of nodes";
-    else if (from < 0)
-        word = "no plan of its present shape travels with it";
-    else if (d->limits->partitions && !shares(j->partition, d->limits->partitions))
-        word = "its partition is not among those of --partition";
-    else if (past && past->is_undone)
-        word = "a change of it was undone";
-    else if (past && past->age_s < d->limits->settle_s)
-        word = "it was changed a moment ago (--settle)";
-    else if (d->changes >= d->limits->jobs)
-        word = "the run has changed enough (--max-jobs)";
-    else if (!of_user || *of_user >= d->limits->per_user)
-        word = "the run has changed enough of its user's (--max-per-user)";
-    if (word)
-        snprintf(why, size, "%s", word);
-    return word != NULL;
+    const struct model_job *j = &d->m.job[i];
+    const struct topt_alloc_spot *s = &d->plan.spot[i];
+    int to = j->elastic[s->shape];
+    return s->start_s == d->m.p.now_s && to >= 0 && to != j->from ? to : -1;
 }
 
-static void change(struct deal *d, struct rightsize_choice *c, int to)
+/* Changes beyond what a run may do, whose jobs are rigid from now on: how many. */
+static int cut(struct deal *d)
 {
-    int64_t *of_user = changes_of(d, c->job->uid);
-    c->to = to;
-    c->time_s = time_in(c->job, c->from, to);
-    d->changes++;
-    if (of_user)
-        ++*of_user;
-}
-
-/* ---- the walk ---------------------------------------------------------------------- */
-
-static void block(struct deal *d, const struct site_queued *j)
-{
-    size_t used = strlen(d->blocked);
-    if (!d->blocker)
-        d->blocker = j->id;
-    if (used + strlen(j->partition) + 2 < sizeof d->blocked)
-        snprintf(d->blocked + used, sizeof d->blocked - used, "%s%s", used ? "," : "",
-                 j->partition);
-}
-
-/* A waiting job; 'c' NULL: one that didn't agree. */
-static void deal_to(struct deal *d, const struct site_queued *j,
-                    struct rightsize_choice *c)
-{
-    struct need need = need_of(j);
-    char why[160] = "";
-    if (!need.gpus) /* it takes nothing that is dealt here */
-        return;
-    int is_free = c && !is_fixed(d, j, c->from, why, sizeof why);
-    int fits_now = fits(d, j, &need), to = -1;
-    if (shares(j->partition, d->blocked)) {
-        if (c)
-            snprintf(c->why, sizeof c->why, "job %lld before it waits for GPUs",
-                     (long long)d->blocker);
-        block(d, j);
-        return;
+    int64_t changes = 0;
+    int cuts = 0;
+    d->nusers = 0;
+    for (size_t i = 0; i < d->m.njobs; i++) {
+        struct rightsize_choice *c = &d->ret->choice[i];
+        int64_t *of_user = changes_of(d, c->job->uid);
+        if (changes_to(d, i) < 0)
+            continue;
+        if (changes < d->limits->jobs && of_user && *of_user < d->limits->per_user) {
+            changes++;
+            ++*of_user;
+            continue;
+        }
+        snprintf(c->why, sizeof c->why, "%s",
+                 changes < d->limits->jobs
+                     ? "the run has changed enough of its user's (--max-per-user)"
+                     : "the run has changed enough (--max-jobs)");
+        model_fix(&d->m.job[i]);
+        cuts++;
     }
-    if (is_free) {
-        const struct topt_elastic_shape *own = &j->elastic.shape[j->elastic.submitted];
-        int64_t now = topt_elastic_gpus(&j->elastic.shape[c->from]);
-        int64_t most = fits_now ? topt_elastic_gpus(own) : now - 1;
-        to = largest(d, j, c->from, fits_now ? now : 0, most);
-    }
-    if (to >= 0) {
-        change(d, c, to);
-        need = need_in(j, &j->elastic.shape[to]);
-        snprintf(c->why, sizeof c->why,
-                 fits_now ? "as many of its own GPUs are idle"
-                          : "it waits, and the largest that fits now is this");
-    } else if (c) {
-        snprintf(c->why, sizeof c->why, "%s%s%s",
-                 fits_now ? "it fits in what is idle" : "it fits in no shape now",
-                 *why ? "; " : "", why);
-    }
-    if (to >= 0 || fits_now)
-        take(d, j, &need);
-    else
-        block(d, j);
+    return cuts;
 }
 
-/* What is left goes to those that are about to start; their own share is free for them, too. */
-static void grow(struct deal *d, struct rightsize_choice *c)
+/* Plan until the changes are no more than a run may do; each time fewer jobs may change. */
+static int plan(struct deal *d, struct topt_error *err)
 {
-    const struct site_queued *j = c->job;
-    char why[160];
-    if (c->to >= 0 || shares(j->partition, d->blocked) ||
-        is_fixed(d, j, c->from, why, sizeof why))
-        return;
-    give_back(d, j);
-    int64_t now = topt_elastic_gpus(&j->elastic.shape[c->from]);
-    int to = largest(d, j, c->from, now, INT64_MAX);
-    struct need need = to < 0 ? need_of(j) : need_in(j, &j->elastic.shape[to]);
-    take(d, j, &need);
-    if (to < 0)
-        return;
-    change(d, c, to);
-    snprintf(c->why, sizeof c->why, "no other job waits for these GPUs");
-}
-
-static int by_priority(const void *a, const void *b)
-{
-    const struct site_queued *x = *(const struct site_queued *const *)a;
-    const struct site_queued *y = *(const struct site_queued *const *)b;
-    if (x->priority != y->priority)
-        return x->priority > y->priority ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id);
-}
-
-static void walk(struct deal *d, const struct site_queue *q,
-                 const struct site_queued **order, struct rightsize_plan *ret)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < q->n; i++)
-        if (site_waits(&q->job[i]))
-            order[n++] = &q->job[i];
-    qsort(order, n, sizeof *order, by_priority);
-    for (size_t i = 0; i < n; i++) {
-        const struct site_queued *j = order[i];
-        struct rightsize_choice *c = j->is_elastic ? &ret->choice[ret->n++] : NULL;
-        if (c)
-            *c = (struct rightsize_choice){
-                .job = j,
-                .to = -1,
-                .time_s = j->time_s,
-                .from = topt_elastic_find(&j->elastic, j->nodes, j->gpus_per_node)};
-        deal_to(d, j, c);
+    for (int n = 0;; n++) {
+        for (size_t i = 0; n == ROUNDS_MOST && i < d->m.njobs; i++)
+            model_fix(&d->m.job[i]);
+        model_update(&d->m);
+        if (topt_allocate(&d->m.p, d->limits->solver, &d->plan, err))
+            return -1;
+        if (!cut(d))
+            return 0;
+        topt_allocate_fini(&d->plan);
     }
-    for (size_t i = 0; i < ret->n; i++)
-        grow(d, &ret->choice[i]);
-    ret->changes = (size_t)d->changes;
+}
+
+static int tell(struct deal *d, struct topt_error *err)
+{
+    for (size_t i = 0; i < d->m.njobs; i++) {
+        struct rightsize_choice *c = &d->ret->choice[i];
+        char words[240];
+        c->start_s = d->plan.spot[i].start_s;
+        c->asked_start_s = d->plan.asked[i].start_s;
+        c->to = changes_to(d, i);
+        if (c->to >= 0)
+            c->time_s = model_limit(c->job, c->from, c->to);
+        d->ret->changes += c->to >= 0;
+        if (topt_allocate_why(&d->m.p, &d->plan, i, words, sizeof words, err))
+            return -1;
+        if (*c->why)
+            snprintf(words, sizeof words, "%s", c->why);
+        snprintf(c->why, sizeof c->why, "%s", words);
+    }
+    return 0;
+}
+
+static int decide(struct deal *d, const struct site_queue *q, int64_t now_s,
+                  struct topt_error *err)
+{
+    const struct rightsize_limits *l = d->limits;
+    if (model_init(d->slurm, q, now_s, &d->m, err))
+        return -1;
+    d->m.p.most_permille = 1000 + (int64_t)(1000 * l->most_overhead);
+    d->m.p.least_permille = 1000 + (int64_t)(1000 * l->least_overhead);
+    d->m.p.share_permille = (int64_t)(1000 * l->most_share);
+    d->ret->idle = d->m.idle;
+    d->ret->gpus = d->m.gpus;
+    d->ret->n = d->m.njobs;
+    for (size_t i = 0; i < d->m.njobs; i++) {
+        struct model_job *j = &d->m.job[i];
+        const char *why = why_fixed(d, j);
+        d->ret->choice[i] = (struct rightsize_choice){
+            .job = j->job, .from = j->from, .to = -1, .time_s = j->job->time_s};
+        if (!why)
+            allow_all(d, j);
+        else if (j->job->is_elastic)
+            snprintf(d->ret->choice[i].why, sizeof d->ret->choice[i].why, "%s", why);
+    }
+    if (plan(d, err) || tell(d, err))
+        return -1;
+    d->ret->has_milp = d->plan.has_milp;
+    return 0;
 }
 
 int rightsize_decide(const struct site_slurm *s, const struct site_queue *q,
                      const struct rightsize_past *past, size_t npast,
-                     const struct rightsize_limits *limits, struct rightsize_plan *ret,
-                     struct topt_error *err)
+                     const struct rightsize_limits *limits, int64_t now_s,
+                     struct rightsize_plan *ret, struct topt_error *err)
 {
-    struct deal d = {.slurm = s, .limits = limits, .past = past, .npast = npast};
-    const struct site_queued **order = calloc(q->n + 1, sizeof *order);
+    struct deal d = {
+        .slurm = s, .limits = limits, .past = past, .npast = npast, .ret = ret};
     *ret = (struct rightsize_plan){.choice = calloc(q->n + 1, sizeof *ret->choice)};
-    d.left = calloc(s->nnodes + 1, sizeof *d.left);
-    int rc = !order || !ret->choice || !d.left;
-    if (!rc) {
-        measure(&d, ret);
-        walk(&d, q, order, ret);
-        rc = d.oom;
-    }
-    free(d.left);
-    free(d.spot);
-    free(order);
-    if (!rc)
-        return 0;
-    rightsize_plan_fini(ret);
-    return topt_nomem(err, "the queue");
+    if (!ret->choice)
+        return topt_nomem(err, "the queue");
+    int rc = decide(&d, q, now_s, err);
+    topt_allocate_fini(&d.plan);
+    model_fini(&d.m);
+    if (rc)
+        rightsize_plan_fini(ret);
+    return rc;
 }
 
 void rightsize_plan_fini(struct rightsize_plan *p)

@@ -139,6 +139,20 @@ static void take_shape(struct line *l, struct site_queued *j)
     j->time_s = limit > 0 ? limit : 0;
 }
 
+/* All of the list, which may be long. */
+static char *take_list(struct line *l)
+{
+    static const char key[] = " NodeList=";
+    char text[8];
+    take(l, "NodeList", text, sizeof text);
+    const char *at = *text ? memmem(l->s, l->len, key, sizeof key - 1) : NULL;
+    if (!at)
+        return NULL;
+    at += sizeof key - 1;
+    const char *end = memchr(at, ' ', l->len - (size_t)(at - l->s));
+    return strndup(at, (size_t)(end ? end - at : l->s + (ptrdiff_t)l->len - at));
+}
+
 /* Words that tie a job to nodes, or make it more than one. */
 static int is_plain(struct line *l)
 {
@@ -173,6 +187,11 @@ static int read_job(const char *s, size_t len, struct site_queued *ret)
     take_shape(&l, ret);
     take_memory(&l, ret);
     take_comment(&l, ret);
+    if (!site_is_pending(ret)) {
+        ret->start_s = site_time_of(s, len, "StartTime");
+        ret->end_s = site_time_of(s, len, "EndTime");
+        ret->on = take_list(&l);
+    }
     ret->is_plain = is_plain(&l);
     return 1;
 }
@@ -192,6 +211,8 @@ int site_queue_read(const char *jobs, struct site_queue *ret, struct topt_error 
 
 void site_queue_fini(struct site_queue *q)
 {
+    for (size_t i = 0; i < q->n; i++)
+        free(q->job[i].on);
     free(q->job);
     *q = (struct site_queue){0};
 }

@@ -24,7 +24,9 @@ struct site_queued {
     int64_t cpus, cpus_per_node;                                /* at least */
     int64_t memory_mib, memory_per_cpu_mib, memory_per_gpu_mib; /* 0: not said */
     int64_t time_s;                                             /* its limit; 0: none */
-    char gres[SITE_GRES]; /* of a node, but its GPUs: as scontrol update takes them */
+    char gres[SITE_GRES];   /* of a node, but its GPUs: as scontrol update takes them */
+    int64_t start_s, end_s; /* of a running job, since 1970; 0: not known */
+    char *on; /* its nodes, as Slurm lists them; owned by the queue; NULL: not known */
     int is_elastic;
     struct topt_elastic elastic; /* of its comment */
 };

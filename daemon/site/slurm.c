@@ -254,7 +254,7 @@ int site_host_is_in(const char *list, size_t len, const char *name)
     return 0;
 }
 
-static int64_t time_of(const char *line, size_t len, const char *key)
+int64_t site_time_of(const char *line, size_t len, const char *key)
 {
     char text[64];
     struct tm t = {.tm_isdst = -1};
@@ -286,8 +286,8 @@ static int read_reservation(const char *line, size_t len, struct site_slurm *s,
     list_of(line, len, "Users", ret->users);
     list_of(line, len, "Accounts", ret->accounts);
     list_of(line, len, "Groups", ret->groups);
-    ret->start_s = time_of(line, len, "StartTime");
-    ret->end_s = time_of(line, len, "EndTime");
+    ret->start_s = site_time_of(line, len, "StartTime");
+    ret->end_s = site_time_of(line, len, "EndTime");
     value_of(line, len, "Flags", text, sizeof text);
     ret->is_flexible = site_has_word(text, "FLEX");
     value_of(line, len, "TRES", text, sizeof text);

@@ -78,6 +78,9 @@ int site_slurm_is_same(const struct site_slurm *a, const struct site_slurm *b);
 int site_value_of(const char *line, size_t len, const char *key, int once, char *ret,
                   size_t size);
 
+/* A time in local words ("2026-11-23T06:07:01"), since 1970; 0 where there is none. */
+int64_t site_time_of(const char *line, size_t len, const char *key);
+
 /* Does `scontrol -o show job=N` say that the job, which has started, is of the user?  1 or 0. */
 int site_slurm_job_is_of(const char *said, int64_t job, int64_t uid);
 

@@ -15,7 +15,8 @@
  * fail, too, so that a program may look at the end alone.  Started by mpirun or srun the ranks
  * are the devices; alone it is one.
  *
- * Thread safety: one thread a process, one training at a time. */
+ * Thread safety: one thread a process, one training at a time; another may be opened when it is
+ * closed.  MPI is ended at the exit of the program, where it was started here. */
 #ifndef TOPT_H
 #define TOPT_H
 
@@ -58,6 +59,12 @@ int topt_training_loss(struct topt_training *t, const char *kind, const char *in
 /* sgd, momentum, adam or adamw; 'lr' 0: its default.  Like operators, before the strategy. */
 int topt_training_optimizer(struct topt_training *t, const char *name, double lr);
 
+/* An option by its name and value, as `topt plan` and `topt run` have them.  Before the
+ * strategy: train ("lora:8"), dtype (f32, f64), micro-batches.  Before the training is built:
+ * schedule (constant, cosine), steps (where the cosine ends), warmup, min-lr, clip,
+ * weight-decay, tokenizer. */
+int topt_training_option(struct topt_training *t, const char *name, const char *value);
+
 /* ---- its strategy ---------------------------------------------------------------------------- */
 
 /* The fastest on as many devices as there are ranks, by a hardware profile (a name or a
@@ -96,6 +103,37 @@ int topt_training_run(struct topt_training *t, int64_t steps, double *ret_losses
 /* The mean loss of 'batches' batches of other data; nothing is trained. */
 int topt_training_evaluate(struct topt_training *t, const char *data, int64_t batches,
                            double *ret_loss);
+
+/* The same of samples as topt_training_build_from takes them, of a training that was built from
+ * such; '*ret_right': the share of the labels whose class has the largest number (NAN: it has no
+ * classes). */
+int topt_training_evaluate_from(struct topt_training *t, topt_training_samples *samples,
+                                void *ctx, int64_t batches, double *ret_loss,
+                                double *ret_right);
+
+/* ---- what it gives back --------------------------------------------------------------- */
+
+/* Numbers that the loss reads for a batch (-1: nothing is built), and these for samples of the
+ * program's, sample after sample, on every rank; the labels are not asked for. */
+int64_t topt_training_outputs(struct topt_training *t);
+int topt_training_predict(struct topt_training *t, topt_training_samples *samples,
+                          void *ctx, double *ret);
+/* The k-th parameter's name ("hidden.w"), until the next call; NULL past the last.  Numbers of
+ * one (-1: there is none), and they, row after row, on every rank. */
+const char *topt_training_parameter_name(struct topt_training *t, int k);
+int64_t topt_training_parameter_size(struct topt_training *t, const char *name);
+int topt_training_parameter(struct topt_training *t, const char *name, double *ret);
+/* A checkpoint into a folder, as `topt run --checkpoint` writes it, and the last one there: steps go
+ * on behind it, under any strategy of the model. */
+int topt_training_save(struct topt_training *t, const char *folder);
+int topt_training_load(struct topt_training *t, const char *folder);
+/* Weights as Hugging Face's libraries have them, of a plan that was made from such a model:
+ * from a folder ('adapters' a folder of PEFT's, or NULL), and into one by the names of a
+ * config.json; with 'merge' adapters are added to the weights. */
+int topt_training_load_weights(struct topt_training *t, const char *folder,
+                               const char *adapters);
+int topt_training_save_weights(struct topt_training *t, const char *config,
+                               const char *folder, int merge);
 
 #ifdef __cplusplus
 }

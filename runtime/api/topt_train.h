@@ -82,6 +82,45 @@ int topt_train_run(struct topt_train *t, int steps, double *ret_losses,
 int topt_train_evaluate(struct topt_train *t, const char *data, uint64_t seed, int64_t n,
                         double *ret_loss, struct topt_error *err) TOPT_MUST_CHECK;
 
+/* An option by its name; INVAL where it comes too late.  The words are copied. */
+int topt_train_set(struct topt_train *t, const char *name, const char *value,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+
+/* A checkpoint after the steps so far into 'folder', as `topt run --checkpoint` writes it, and the
+ * last one there; steps go on behind it. */
+int topt_train_save(struct topt_train *t, const char *folder,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+int topt_train_load(struct topt_train *t, const char *folder,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+/* As topt_weights_load() and topt_weights_save(). */
+int topt_train_load_weights(struct topt_train *t, const char *folder,
+                            const char *adapters, struct topt_error *err) TOPT_MUST_CHECK;
+int topt_train_save_weights(struct topt_train *t, const char *config, const char *folder,
+                            int merge, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The k-th parameter's name ("hidden.w"); -1 past the last. */
+int topt_train_parameter_name(const struct topt_train *t, int k, char *ret, size_t size);
+/* Numbers of a parameter, -1 where there is none of that name; and all of them, row-major, on
+ * every rank. */
+int64_t topt_train_parameter_size(const struct topt_train *t, const char *name,
+                                  struct topt_error *err);
+int topt_train_parameter(struct topt_train *t, const char *name, double *ret,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+
+/* As topt_session_evaluate(), over batches of the program's own samples. */
+int topt_train_evaluate_from(struct topt_train *t,
+                             int (*samples)(void *ctx, const char *name, int64_t step,
+                                            int64_t first, int64_t n, void *numbers),
+                             void *ctx, int64_t n, double *ret_loss, double *ret_right,
+                             struct topt_error *err) TOPT_MUST_CHECK;
+/* What the loss reads for a batch (step 0) of such samples, row-major, on every rank:
+ * topt_train_output_size() numbers (-1: nothing is built).  Labels are not asked for. */
+int64_t topt_train_output_size(const struct topt_train *t, struct topt_error *err);
+int topt_train_predict(struct topt_train *t,
+                       int (*samples)(void *ctx, const char *name, int64_t step,
+                                      int64_t first, int64_t n, void *numbers),
+                       void *ctx, double *ret, struct topt_error *err) TOPT_MUST_CHECK;
+
 int topt_train_rank(const struct topt_train *t);
 int topt_train_size(const struct topt_train *t);
 

@@ -1,11 +1,12 @@
 /* train.c - model, search and session behind one handle. */
-#include "topt_train.h"
 #include "client.h"
 #include "feed_model.h"
 #include "topt_json.h"
 #include "topt_text.h"
+#include "train_parts.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,34 +14,13 @@
 
 enum { MOST_PLAN = 64 << 20 };
 
-/* Samples that the program has itself. */
-struct topt_asked {
-    int (*samples)(void *ctx, const char *name, int64_t step, int64_t first, int64_t n,
-                   void *numbers);
-    void *ctx;
-    struct topt_error err; /* there were none */
-};
-
-struct topt_train {
-    struct topt_comm *comm;
-    struct topt_model *model;
-    int finished;            /* the model */
-    char *text;              /* of the plan */
-    struct topt_error first; /* what went wrong while the model was written */
-    struct topt_plan_doc *plan;
-    struct topt_program *program; /* the plan's, tuned */
-    struct topt_device device;
-    struct topt_feed feed;
-    struct topt_asked given;
-    struct topt_session *session;
-};
-
 int topt_train_open(int *argc, char ***argv, const char *name, int64_t batch, int64_t seq,
                     struct topt_train **ret, struct topt_error *err)
 {
     struct topt_train *t = calloc(1, sizeof *t);
     if (!t)
         return topt_nomem(err, NULL);
+    t->options.weight_decay = NAN;
     if (topt_comm_open(argc, argv, &t->comm, err)) {
         topt_train_close(t);
         return -1;
@@ -66,7 +46,9 @@ void topt_train_close(struct topt_train *t)
     free(t->text);
     topt_model_destroy(t->model);
     topt_comm_destroy(t->comm);
-    topt_comm_mpi_finish();
+    for (int i = 0; i < t->nwords; i++)
+        free(t->words[i]);
+    free(t->words);
     free(t);
 }
 
@@ -199,6 +181,8 @@ int topt_train_find_strategy(struct topt_train *t, const char *hw,
     } else {
         failed = !t->finished && topt_model_finish(t->model, err);
     }
+    if (!failed && t->options.train)
+        failed = topt_model_train(&t->model, t->options.train, err);
     if (!failed && t->comm->rank == 0) {
         topt_request_init(&r);
         profile = topt_hw_load(hw, err);
@@ -208,7 +192,10 @@ int topt_train_find_strategy(struct topt_train *t, const char *hw,
         r.gpus = t->comm->size;
         r.memory_limit = memory_bytes;
         r.settings.optimizer = optimizer;
-        failed = !profile || search(t, &r, &text, &len, err);
+        r.micro_batches = t->options.micro_batches;
+        failed = (t->options.dtype &&
+                  topt_dtype_parse(t->options.dtype, &r.settings.dtype, err)) ||
+                 !profile || search(t, &r, &text, &len, err);
     }
     int rc = share_plan(t, failed, text, len, err);
     topt_hw_destroy(profile);
@@ -318,6 +305,10 @@ static int tune(struct topt_program *p, struct topt_error *err)
 
 static int can_build(const struct topt_train *t, struct topt_error *err)
 {
+    if (t->options.schedule && !strcmp(t->options.schedule, "cosine") &&
+        !t->options.steps)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "a cosine ends at which step? 'steps' says it");
     if (t->plan && !t->session)
         return 0;
     return topt_fail(err, TOPT_ERR_INVAL, "%s",
@@ -343,20 +334,44 @@ static int lower_for(struct topt_train *t, int fed, struct topt_error *err)
 static int build(struct topt_train *t, int failed, double lr, uint64_t seed,
                  struct topt_error *err)
 {
+    const struct topt_train_options *of = &t->options;
     failed = failed || topt_device_open_host(t->plan->settings.dtype, &t->device, err) ||
-             lower_for(t, t->given.samples != NULL, err) || tune(t->program, err);
+             lower_for(t, t->given.samples != NULL, err) ||
+             (of->clip > 0 && topt_program_clip(t->program, err)) ||
+             tune(t->program, err);
     if (topt_comm_agree(t->comm, failed, err))
         return -1;
-    struct topt_session_options o = {
-        .lr = lr, .seed = seed, .feed = t->feed, .say = say_failed, .ctx = t};
+    struct topt_session_options o = {.lr = lr,
+                                     .seed = seed,
+                                     .feed = t->feed,
+                                     .say = say_failed,
+                                     .ctx = t,
+                                     .clip = of->clip,
+                                     .schedule = {.warmup = of->warmup}};
+    if (!isnan(of->weight_decay))
+        o.weight_decay = of->weight_decay > 0 ? of->weight_decay : -1;
+    double rate = lr > 0 ? lr : topt_default_lr(t->plan->settings.optimizer);
+    if (of->schedule && !strcmp(of->schedule, "cosine")) {
+        o.schedule.last = of->steps;
+        o.schedule.lowest = of->min_lr > 0 ? of->min_lr : rate / 10;
+    }
+    t->seed = seed;
     return topt_session_create(t->program, t->comm, &t->device, &o, &t->session, err);
+}
+
+static struct topt_feed_request request_of(const struct topt_train *t, const char *data,
+                                           uint64_t seed)
+{
+    return (struct topt_feed_request){
+        .data = data, .tokenizer = t->options.tokenizer, .mask = -1, .seed = seed};
 }
 
 int topt_train_build(struct topt_train *t, const char *data, double lr, uint64_t seed,
                      struct topt_error *err)
 {
+    struct topt_feed_request q = request_of(t, data, seed);
     int failed =
-        can_build(t, err) || topt_feed_open(data, t->plan->model, seed, &t->feed, err);
+        can_build(t, err) || topt_feed_for(&q, NULL, t->plan->model, &t->feed, err);
     return build(t, failed, lr, seed, err);
 }
 
@@ -369,6 +384,10 @@ static int64_t ask_samples(void *ctx, const struct topt_op *op, int operand, int
 {
     struct topt_asked *g = ctx;
     int64_t n = topt_feed_elements(op, operand, box), first = box->off[0];
+    if (op->spec->loss && g->unlabelled) {
+        memset(ret, 0, (size_t)n * 4);
+        return n;
+    }
     if (!n ||
         (!g->err.code && !g->samples(g->ctx, op->name, step, first, box->len[0], ret)))
         return n;
@@ -399,6 +418,26 @@ static int load_given_real(void *ctx, const struct topt_op *op, int operand, int
     return 0;
 }
 
+struct topt_feed topt_train_feed_of(struct topt_asked *given)
+{
+    return (struct topt_feed){.load = load_given,
+                              .load_real = load_given_real,
+                              .ctx = given,
+                              .kind = "the program's own"};
+}
+
+int topt_train_agree_given(struct topt_train *t, const struct topt_asked *given,
+                           struct topt_error *err)
+{
+    *err = given->err;
+    return topt_comm_agree(t->comm, err->code != 0, err);
+}
+
+int topt_train_is_built(const struct topt_train *t, struct topt_error *err)
+{
+    return t->session ? 0 : topt_fail(err, TOPT_ERR_INVAL, "nothing is built yet");
+}
+
 int topt_train_build_from(struct topt_train *t,
                           int (*samples)(void *ctx, const char *name, int64_t step,
                                          int64_t first, int64_t n, void *numbers),
@@ -406,26 +445,22 @@ int topt_train_build_from(struct topt_train *t,
 {
     int failed = can_build(t, err);
     t->given = (struct topt_asked){.samples = samples, .ctx = ctx};
-    t->feed = (struct topt_feed){.load = load_given,
-                                 .load_real = load_given_real,
-                                 .ctx = &t->given,
-                                 .kind = "the program's own"};
+    t->feed = topt_train_feed_of(&t->given);
     return build(t, failed, lr, seed, err);
 }
 
 int topt_train_run(struct topt_train *t, int steps, double *ret_losses,
                    struct topt_error *err)
 {
-    if (!t->session)
-        return topt_fail(err, TOPT_ERR_INVAL, "nothing is built yet");
+    if (topt_train_is_built(t, err))
+        return -1;
     for (int i = 0; i < steps; i++) {
         double loss;
         if (topt_session_step(t->session, &loss, err))
             return -1;
-        if (topt_session_heard(t->session)[0] > 0) {
-            *err = t->given.err;
-            return topt_comm_agree(t->comm, err->code != 0, err);
-        }
+        if (topt_session_heard(t->session)[0] > 0)
+            return topt_train_agree_given(t, &t->given, err);
+        t->steps++;
         if (ret_losses)
             ret_losses[i] = loss;
     }
@@ -436,13 +471,14 @@ int topt_train_evaluate(struct topt_train *t, const char *data, uint64_t seed, i
                         double *ret_loss, struct topt_error *err)
 {
     struct topt_feed feed = {0};
-    int failed = !t->session ? topt_fail(err, TOPT_ERR_INVAL, "nothing is built yet")
-                 : t->given.samples
-                     ? topt_feed_open(data, t->plan->model, seed, &feed, err)
-                     : topt_feed_like(&t->feed, data, t->plan->model, seed, &feed, err);
+    struct topt_feed_request q = request_of(t, data, seed);
+    double right;
+    int failed =
+        topt_train_is_built(t, err) ||
+        topt_feed_for(&q, t->given.samples ? NULL : &t->feed, t->plan->model, &feed, err);
     int rc = topt_comm_agree(t->comm, failed, err);
     if (!rc)
-        rc = topt_session_evaluate(t->session, &feed, n, ret_loss, err);
+        rc = topt_session_evaluate(t->session, &feed, n, ret_loss, &right, err);
     topt_feed_close(&feed);
     return rc;
 }

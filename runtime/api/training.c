@@ -21,7 +21,8 @@ struct topt_training {
     double lr;
     char *plan;
     uint64_t seed;
-    int shared; /* every rank found out together that it failed */
+    char name[256]; /* of a parameter */
+    int shared;     /* every rank found out together that it failed */
 };
 
 /* A call's result; the first failure is kept. */
@@ -189,6 +190,13 @@ PUBLIC int topt_training_optimizer(struct topt_training *t, const char *name, do
     return done(t, rc, &err);
 }
 
+PUBLIC int topt_training_option(struct topt_training *t, const char *name,
+                                const char *value)
+{
+    struct topt_error err = {0};
+    return t->err.code ? -1 : done(t, topt_train_set(t->train, name, value, &err), &err);
+}
+
 /* ---- its strategy ------------------------------------------------------------------ */
 
 /* The same on every rank: no rank waits for another that has failed. */
@@ -307,4 +315,88 @@ PUBLIC int topt_training_evaluate(struct topt_training *t, const char *data,
                                 topt_train_evaluate(t->train, data, t->seed, batches,
                                                     ret_loss, &err),
                                 &err);
+}
+
+PUBLIC int topt_training_evaluate_from(struct topt_training *t,
+                                       topt_training_samples *samples, void *ctx,
+                                       int64_t batches, double *ret_loss,
+                                       double *ret_right)
+{
+    struct topt_error err = {0};
+    return t->err.code ? -1
+                       : agreed(t,
+                                topt_train_evaluate_from(t->train, samples, ctx, batches,
+                                                         ret_loss, ret_right, &err),
+                                &err);
+}
+
+/* ---- what it gives back ------------------------------------------------------------- */
+
+PUBLIC int64_t topt_training_outputs(struct topt_training *t)
+{
+    struct topt_error err = {0};
+    int64_t n = t->err.code ? -1 : topt_train_output_size(t->train, &err);
+    return done(t, n < 0, &err) ? -1 : n;
+}
+
+PUBLIC int topt_training_predict(struct topt_training *t, topt_training_samples *samples,
+                                 void *ctx, double *ret)
+{
+    struct topt_error err = {0};
+    return t->err.code
+               ? -1
+               : agreed(t, topt_train_predict(t->train, samples, ctx, ret, &err), &err);
+}
+
+PUBLIC const char *topt_training_parameter_name(struct topt_training *t, int k)
+{
+    return t->err.code || k < 0 ||
+                   topt_train_parameter_name(t->train, k, t->name, sizeof t->name)
+               ? NULL
+               : t->name;
+}
+
+PUBLIC int64_t topt_training_parameter_size(struct topt_training *t, const char *name)
+{
+    struct topt_error err = {0};
+    return t->err.code ? -1 : topt_train_parameter_size(t->train, name, &err);
+}
+
+PUBLIC int topt_training_parameter(struct topt_training *t, const char *name, double *ret)
+{
+    struct topt_error err = {0};
+    return t->err.code ? -1
+                       : agreed(t, topt_train_parameter(t->train, name, ret, &err), &err);
+}
+
+PUBLIC int topt_training_save(struct topt_training *t, const char *folder)
+{
+    struct topt_error err = {0};
+    return t->err.code ? -1 : agreed(t, topt_train_save(t->train, folder, &err), &err);
+}
+
+PUBLIC int topt_training_load(struct topt_training *t, const char *folder)
+{
+    struct topt_error err = {0};
+    return t->err.code ? -1 : agreed(t, topt_train_load(t->train, folder, &err), &err);
+}
+
+PUBLIC int topt_training_load_weights(struct topt_training *t, const char *folder,
+                                      const char *adapters)
+{
+    struct topt_error err = {0};
+    return t->err.code
+               ? -1
+               : agreed(t, topt_train_load_weights(t->train, folder, adapters, &err),
+                        &err);
+}
+
+PUBLIC int topt_training_save_weights(struct topt_training *t, const char *config,
+                                      const char *folder, int merge)
+{
+    struct topt_error err = {0};
+    return t->err.code
+               ? -1
+               : agreed(t, topt_train_save_weights(t->train, config, folder, merge, &err),
+                        &err);
 }

@@ -94,24 +94,23 @@ static int read_facts(struct index *x, const struct topt_session *s,
                       struct topt_error *err)
 {
     struct topt_checkpoint_facts *f = &x->facts;
-    const char *model, *optimizer, *data;
+    const char *optimizer, *data;
     int64_t seed;
     const char *mine = topt_optimizer_name(s->p->settings.optimizer);
+    f->schedule_last = -1;
     if (topt_json_format(x->doc, "checkpoint", err) ||
-        topt_json_string(x->doc, "", "model", &model, err) ||
         topt_json_string(x->doc, "", "optimizer", &optimizer, err) ||
         topt_json_int(x->doc, "", "step", 0, INT64_MAX, &f->step, err) ||
         topt_json_int(x->doc, "", "batch", 1, INT64_MAX, &f->batch, err) ||
         topt_json_int(x->doc, "", "seq", 1, INT64_MAX, &f->seq, err) ||
         topt_json_int(x->doc, "", "seed", 0, INT64_MAX, &seed, err) ||
         topt_json_string(x->doc, "", "data", &data, err) ||
+        topt_json_int_or(x->doc, "", "schedule_last", 0, INT64_MAX, &f->schedule_last,
+                         err) ||
         topt_json_array(x->doc, "", "files", &x->files, err))
         return -1;
     f->seed = (uint64_t)seed;
     f->data = strtoull(data, NULL, 16);
-    if (strcmp(model, s->p->model->name))
-        return topt_fail(err, TOPT_ERR_INVAL, "is of the model '%.80s', not of '%.80s'",
-                         model, s->p->model->name);
     return strcmp(optimizer, mine) && !x->values
                ? topt_fail(err, TOPT_ERR_INVAL, "was trained by %.20s, not by %s",
                            optimizer, mine)

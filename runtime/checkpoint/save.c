@@ -386,13 +386,13 @@ static json_t *make_index(const struct topt_saver *v, const struct wrote *w)
     for (int t = 0; t < v->nstays; t++)
         json_object_set_new(tensors, v->stay[t].name, index_tensor(v, t));
     snprintf(data, sizeof data, "%016llx", (unsigned long long)f->data);
-    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:o, s:o}", "format",
-                     "topt-checkpoint/1", "model", v->p->model->name, "optimizer",
-                     topt_optimizer_name(v->p->settings.optimizer), "dtype",
+    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:o, s:o}",
+                     "format", "topt-checkpoint/1", "model", v->p->model->name,
+                     "optimizer", topt_optimizer_name(v->p->settings.optimizer), "dtype",
                      topt_dtype_name(v->p->settings.dtype), "step", (json_int_t)f->step,
                      "batch", (json_int_t)f->batch, "seq", (json_int_t)f->seq, "seed",
-                     (json_int_t)f->seed, "data", data, "files", files, "tensors",
-                     tensors);
+                     (json_int_t)f->seed, "data", data, "schedule_last",
+                     (json_int_t)f->schedule_last, "files", files, "tensors", tensors);
 }
 
 static int write_index(const struct topt_saver *v, const struct wrote *w,

@@ -20,6 +20,9 @@ struct topt_checkpoint_facts {
     int64_t step; /* done */
     int64_t batch, seq;
     uint64_t seed, data; /* data: digest of the feed */
+    int64_t
+        schedule_last; /* the step at which the cosine of the learning rate ends; 0: it
+                            * is constant, -1: not known */
 };
 
 struct topt_saver;

@@ -134,7 +134,8 @@ static int load_weights(struct generator *g, const char *path, struct topt_error
                          "--checkpoint DIR",
                          path);
     if (!g->args->checkpoint)
-        return topt_weights_load(g->alone.session, path, err);
+        return topt_weights_load(g->alone.session,
+                                 &(struct topt_weights_source){.dir = path}, err);
     if (topt_checkpoint_load_values(g->alone.session, g->args->checkpoint, note, g, &f,
                                     err))
         return -1;

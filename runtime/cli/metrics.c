@@ -66,7 +66,7 @@ int topt_metrics_open(struct topt_run *r, struct topt_metrics **ret,
 }
 
 int topt_metrics_step(struct topt_metrics *m, const struct topt_run *r, double eval,
-                      struct topt_error *err)
+                      double right, struct topt_error *err)
 {
     int64_t i = r->steps - 1;
     double seconds = (double)r->step_ns[i] / 1e9;
@@ -80,6 +80,8 @@ int topt_metrics_step(struct topt_metrics *m, const struct topt_run *r, double e
                 topt_session_gradient_norm(r->session));
     if (isfinite(eval))
         fprintf(m->f, ", \"eval_loss\": %.9g", eval);
+    if (isfinite(right))
+        fprintf(m->f, ", \"eval_accuracy\": %.9g", right);
     fprintf(m->f, "}\n");
     return fflush(m->f) ? failed(m, err) : 0;
 }

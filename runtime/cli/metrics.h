@@ -10,9 +10,10 @@ struct topt_metrics;
  * steps are cut), else into an empty file. */
 int topt_metrics_open(struct topt_run *r, struct topt_metrics **ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
-/* The last step of the run, on disk at once; 'eval' NAN without one. */
+/* The last step of the run, on disk at once; 'eval' NAN without one, 'right' where no labels
+ * were counted. */
 int topt_metrics_step(struct topt_metrics *m, const struct topt_run *r, double eval,
-                      struct topt_error *err) TOPT_MUST_CHECK;
+                      double right, struct topt_error *err) TOPT_MUST_CHECK;
 void topt_metrics_close(struct topt_metrics *m);
 
 #endif

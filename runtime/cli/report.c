@@ -3,6 +3,7 @@
 
 #include "topt_text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,5 +161,7 @@ json_t *topt_report_json(const struct topt_run_report *r)
     }
     if (r->eval_loss > 0)
         json_object_set_new(doc, "eval_loss", json_real(r->eval_loss));
+    if (r->eval_loss > 0 && isfinite(r->eval_right))
+        json_object_set_new(doc, "eval_accuracy", json_real(r->eval_right));
     return doc;
 }

@@ -17,6 +17,7 @@ struct topt_run_report {
     int64_t saves, save_ns;   /* checkpoints; what the steps waited for them on rank 0 */
     const char *data, *ended; /* why before the last step; NULL: it did not */
     double lr, eval_loss;     /* 0: no evaluation */
+    double eval_right;        /* share of its labels that are met; not finite: unknown */
     uint64_t seed;
     int64_t first, steps;                     /* done before this run; in it */
     const double *loss;                       /* by step */

@@ -22,10 +22,18 @@ static const struct topt_option options[] = {
     TOPT_EXAMPLE("mpirun -n 2 topt run plan.json --data synthetic --steps 5",
                  "five steps of a plan for 2 devices of topt plan --framework topt"),
     {"data", TOPT_OPT_STRING, offsetof(struct topt_run_args, data), "PATH",
-     "to train on: text, tokens (*.bin), idx or csv, a file or a directory; or "
-     "'synthetic'"},
+     "to train on: text, tokens (*.bin), records (*.jsonl), idx or csv, a file or a "
+     "directory; or 'synthetic'"},
     {"tokenizer", TOPT_OPT_STRING, offsetof(struct topt_run_args, tokenizer), "FILE",
      "tokenizer.json, or a folder with one, for texts (a token a byte value)"},
+    {"objective", TOPT_OPT_STRING, offsetof(struct topt_run_args, objective),
+     "auto|next|masked|spans",
+     "what is learnt of texts: by the model (auto), the next token, hidden tokens, or "
+     "gaps"},
+    {"order", TOPT_OPT_STRING, offsetof(struct topt_run_args, order), "random|epochs",
+     "samples of a text anywhere, or side by side, each once before any again (random)"},
+    {"mask-token", TOPT_OPT_INT, offsetof(struct topt_run_args, mask_token), "N",
+     "the token that hides others (the tokenizer's)"},
     {"steps", TOPT_OPT_COUNT, offsetof(struct topt_run_args, steps), "N",
      "steps of training (10)"},
     {"dtype", TOPT_OPT_STRING, offsetof(struct topt_run_args, dtype), "f32|f64|bf16",
@@ -69,10 +77,14 @@ static const struct topt_option options[] = {
      "write a line of JSON per step: loss, learning rate, tokens/s, ..."},
     {"weights", TOPT_OPT_STRING, offsetof(struct topt_run_args, weights), "DIR",
      "start from the weights of a Hugging Face folder"},
+    {"adapter", TOPT_OPT_STRING, offsetof(struct topt_run_args, adapters), "DIR",
+     "start from the adapters of a folder of PEFT's, beside --weights"},
     {"save-weights", TOPT_OPT_STRING, offsetof(struct topt_run_args, save_weights), "DIR",
-     "write such a folder at the end"},
+     "write such a folder at the end; of a plan with adapters, PEFT's"},
+    {"merge", TOPT_OPT_FLAG, offsetof(struct topt_run_args, merge), NULL,
+     "add the adapters to the weights that --save-weights writes"},
     {"config", TOPT_OPT_STRING, offsetof(struct topt_run_args, config), "FILE",
-     "config.json of the model, for --save-weights without --weights"},
+     "config.json of the model, where that in --weights is of another head"},
     {"seed", TOPT_OPT_INT, offsetof(struct topt_run_args, seed), "S",
      "of the weights and the samples (1)"},
     {"memory", TOPT_OPT_MEMORY, offsetof(struct topt_run_args, memory), "BYTES",
@@ -104,16 +116,32 @@ static const char usage[] =
 
 /* ---- before the first step --------------------------------------------------------- */
 
+static const char *const objectives[] = {[TOPT_LEARN_BY_MODEL] = "auto",
+                                         [TOPT_LEARN_NEXT] = "next",
+                                         [TOPT_LEARN_MASKED] = "masked",
+                                         [TOPT_LEARN_SPANS] = "spans"};
+enum { NOBJECTIVES = sizeof objectives / sizeof *objectives };
+
+static int objective_of(const struct topt_run_args *a)
+{
+    int o = 0;
+    while (o < NOBJECTIVES && strcmp(objectives[o], a->objective) != 0)
+        o++;
+    return o;
+}
+
 /* 'like' NULL: the data to train on. */
 static int open_feed(const struct topt_run *r, const struct topt_feed *like,
                      const char *data, struct topt_feed *ret, struct topt_error *err)
 {
-    uint64_t seed = (uint64_t)r->args.seed;
-    if (r->args.tokenizer && data)
-        return topt_feed_tokenised(data, r->args.tokenizer, r->plan->model, seed, ret,
-                                   err);
-    return like ? topt_feed_like(like, data, r->plan->model, seed, ret, err)
-                : topt_feed_open(data, r->plan->model, seed, ret, err);
+    struct topt_feed_request q = {.data = data,
+                                  .tokenizer = r->args.tokenizer,
+                                  .objective =
+                                      (enum topt_objective)objective_of(&r->args),
+                                  .mask = r->args.mask_token,
+                                  .by_epoch = !strcmp(r->args.order, "epochs"),
+                                  .seed = (uint64_t)r->args.seed};
+    return topt_feed_for(&q, like, r->plan->model, ret, err);
 }
 
 /* The optimizer is known with the plan: what it does not obey is refused. */
@@ -151,7 +179,7 @@ static int prepare_alone(struct topt_run *r, struct topt_error *err)
         open_feed(r, &r->feed, r->args.eval_data, &r->eval_feed, err))
         return topt_wrap(err, "--eval-data");
     if (!strcmp(r->feed.kind, "text") && r->plan->model->vocab > 256)
-        topt_run_note(r,
+        topt_run_warn(r,
                       "'%s' is read with a token for each byte value, the model's "
                       "vocabulary has %lld; --tokenizer FILE reads words",
                       r->args.data, (long long)r->plan->model->vocab);
@@ -200,7 +228,7 @@ static int start_session(struct topt_run *r, struct topt_error *err)
         o.schedule.lowest = r->args.min_lr > 0 ? r->args.min_lr : r->report.lr / 10;
     }
     if (r->args.overlap && r->comm->size > 1 && !r->comm->ops->engine)
-        topt_run_note(r,
+        topt_run_warn(r,
                       "--overlap: nothing runs beside what computes over '%s'; "
                       "gradients are summed where the program waits for them",
                       r->comm->ops->name);
@@ -210,7 +238,31 @@ static int start_session(struct topt_run *r, struct topt_error *err)
 
 static void tell_note(void *ctx, const char *text)
 {
-    topt_run_note(ctx, "%s", text);
+    topt_run_warn(ctx, "%s", text);
+}
+
+/* A cosine that ends at another step gives other learning rates from here on. */
+static void say_schedule(const struct topt_run *r, const struct topt_checkpoint_facts *f)
+{
+    double lowest = r->args.min_lr > 0 ? r->args.min_lr : r->report.lr / 10;
+    struct topt_lr_schedule now = {.warmup = r->args.warmup, .lowest = lowest};
+    struct topt_lr_schedule then = now;
+    now.last = strcmp(r->args.schedule, "cosine") ? 0 : r->args.steps;
+    then.last = f->schedule_last;
+    if (f->schedule_last < 0 || now.last == then.last || f->step >= r->args.steps)
+        return;
+    double lr = topt_lr_at(&now, r->report.lr, f->step);
+    if (!then.last || !now.last)
+        topt_run_warn(r,
+                      "--schedule %s; the checkpoint's was %s: the learning rate goes on "
+                      "at %.3g",
+                      r->args.schedule, now.last ? "constant" : "cosine", lr);
+    else
+        topt_run_warn(r,
+                      "the cosine of the learning rate now ends at step %lld, the "
+                      "checkpoint's at %lld: it goes on at %.3g, where it was to be %.3g",
+                      (long long)now.last, (long long)then.last, lr,
+                      topt_lr_at(&then, r->report.lr, f->step));
 }
 
 /* Into the session, where there is one. */
@@ -232,13 +284,14 @@ static int resume(struct topt_run *r, struct topt_error *err)
                       "the checkpoint is after step %lld, so nothing is left to do of "
                       "--steps %lld",
                       (long long)f.step, (long long)r->args.steps);
+    say_schedule(r, &f);
     if (f.data != r->feed.digest)
-        topt_run_note(r, "these data are not those of the checkpoint");
+        topt_run_warn(r, "these data are not those of the checkpoint");
     if (f.seed != (uint64_t)r->args.seed)
-        topt_run_note(r, "--seed %lld; the checkpoint's was %llu",
+        topt_run_warn(r, "--seed %lld; the checkpoint's was %llu",
                       (long long)r->args.seed, (unsigned long long)f.seed);
     if (f.batch != r->plan->model->batch || f.seq != r->plan->model->seq)
-        topt_run_note(r,
+        topt_run_warn(r,
                       "the checkpoint's batches were %lld x %lld, this plan's are %lld x "
                       "%lld",
                       (long long)f.batch, (long long)f.seq,
@@ -246,12 +299,26 @@ static int resume(struct topt_run *r, struct topt_error *err)
     return 0;
 }
 
+static void tell_anew(void *ctx, const char *names)
+{
+    topt_run_warn(ctx, "the weights have no %s, which start anew", names);
+}
+
 /* A checkpoint, where there is one, replaces them. */
 static int load_weights(struct topt_run *r, struct topt_error *err)
 {
     topt_run_at(topt_guard_place(r->guard), 0, TOPT_DOING_LOAD, 0);
-    return r->args.weights && topt_weights_load(r->session, r->args.weights, err)
-               ? topt_wrap(err, "--weights")
+    struct topt_weights_source from = {.dir = r->args.weights,
+                                       .config = r->args.config,
+                                       .adapters = r->args.adapters,
+                                       .note = tell_anew,
+                                       .ctx = r};
+    if (!r->args.weights && r->program->model->train &&
+        !strncmp(r->program->model->train, "lora", 4))
+        topt_run_warn(r, "the adapters stand beside random weights; --weights DIR reads "
+                         "the model's");
+    return r->args.weights && topt_weights_load(r->session, &from, err)
+               ? topt_wrap(err, from.adapters ? "--weights, --adapter" : "--weights")
                : 0;
 }
 
@@ -292,7 +359,7 @@ static int start_guard(struct topt_run *r, struct topt_error *err)
     if (topt_guard_start(r->host, &o, &r->guard, err))
         return -1;
     if (r->guard && !topt_guard_connected(r->guard))
-        topt_run_note(r,
+        topt_run_warn(r,
                       "the ranks can't connect to rank 0 beside the communicator: which "
                       "ranks are missing will not be known");
     return 0;
@@ -322,7 +389,7 @@ static int perform(struct topt_run *r, struct topt_error *err)
     int rc = topt_comm_agree(r->comm, topt_run_steps(r, &training), &training);
     if (!rc && r->args.save_weights)
         rc = topt_run_save_weights(r, &training);
-    r->report.ended = rc ? training.text : NULL;
+    r->report.ended = rc ? training.text : r->stopped ? r->ended : NULL;
     if (topt_run_finish(r, err))
         return -1;
     if (rc)
@@ -375,7 +442,10 @@ static int check_dependent_options(const struct topt_run_args *a, struct topt_er
         {a->every != 0, a->checkpoint != NULL, "every", "--checkpoint DIR"},
         {a->keep != 0, a->checkpoint != NULL, "keep", "--checkpoint DIR"},
         {a->min_lr > 0, !strcmp(a->schedule, "cosine"), "min-lr", "--schedule cosine"},
-        {a->config != NULL, a->save_weights != NULL, "config", "--save-weights DIR"}};
+        {a->adapters != NULL, a->weights != NULL, "adapter", "--weights DIR"},
+        {a->merge, a->save_weights != NULL, "merge", "--save-weights DIR"},
+        {a->config != NULL, a->save_weights || a->weights, "config",
+         "--weights DIR or --save-weights DIR"}};
     for (size_t i = 0; i < sizeof dependent / sizeof *dependent; i++)
         if (dependent[i].given && !dependent[i].obeyed)
             return topt_fail(err, TOPT_ERR_USAGE, "--%s does nothing without %s",
@@ -401,6 +471,9 @@ static int parse(int argc, char **argv, struct topt_run *r, struct topt_error *e
                                      .bucket = 256 << 10,
                                      .watchdog = 60,
                                      .schedule = "constant",
+                                     .objective = "auto",
+                                     .order = "random",
+                                     .mask_token = -1,
                                      .device = "host",
                                      .comm = "auto"};
     int rc = topt_options_parse(options, argc, argv, &r->args, &r->plan_arg, 1, &n, err);
@@ -414,6 +487,13 @@ static int parse(int argc, char **argv, struct topt_run *r, struct topt_error *e
         return topt_fail(err, TOPT_ERR_USAGE,
                          "unknown --schedule '%.40s' (constant or cosine)",
                          r->args.schedule);
+    if (!rc && strcmp(r->args.order, "random") && strcmp(r->args.order, "epochs"))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "unknown --order '%.40s' (random or epochs)", r->args.order);
+    if (!rc && objective_of(&r->args) == NOBJECTIVES)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "unknown --objective '%.40s' (auto, next, masked or spans)",
+                         r->args.objective);
     if (!rc && r->args.save_weights && !r->args.weights && !r->args.config)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--save-weights: the names are those of which model? --config "

@@ -56,7 +56,7 @@ static int probe_weights(const struct topt_run *r, struct topt_error *err)
 {
     char path[4096];
     int64_t bytes;
-    if (topt_weights_check(r->program, config_of(r), &bytes, err))
+    if (topt_weights_check(r->program, config_of(r), r->args.merge, &bytes, err))
         return -1;
     if (mkdir(r->args.save_weights, 0777) && errno != EEXIST)
         return topt_fail(err, TOPT_ERR_IO, "create '%s': %s", r->args.save_weights,
@@ -165,10 +165,11 @@ static const char *tokenizer_of(const struct topt_run *r)
 
 int topt_run_save_weights(struct topt_run *r, struct topt_error *err)
 {
-    return topt_weights_save(r->session, config_of(r), tokenizer_of(r),
-                             r->args.save_weights, err)
-               ? topt_wrap(err, "--save-weights")
-               : 0;
+    struct topt_weights_folder to = {.dir = r->args.save_weights,
+                                     .config = config_of(r),
+                                     .tokenizer = tokenizer_of(r),
+                                     .merge = r->args.merge};
+    return topt_weights_save(r->session, &to, err) ? topt_wrap(err, "--save-weights") : 0;
 }
 
 /* ---- after ------------------------------------------------------------------------- */

@@ -147,7 +147,7 @@ static void say_what_differs(const struct topt_run *r, const char *foreign, int 
     const struct topt_plan_doc *p = r->plan;
     char time[32], memory[32], said[32];
     if (foreign)
-        topt_run_note(
+        topt_run_warn(
             r,
             "the plan assumes %s, which topt run does not do; without it: %s per step, "
             "%s per device",

@@ -6,16 +6,31 @@
 #include <string.h>
 #include <time.h>
 
+static void tell(const char *what, const char *fmt, va_list ap)
+{
+    fprintf(stderr, "%s: ", what);
+    vfprintf(stderr, fmt, ap);
+    fprintf(stderr, "\n");
+}
+
 void topt_run_note(const struct topt_run *r, const char *fmt, ...)
 {
     va_list ap;
     if (r->args.quiet || r->host->rank)
         return;
-    fprintf(stderr, "note: ");
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    tell("note", fmt, ap);
     va_end(ap);
-    fprintf(stderr, "\n");
+}
+
+void topt_run_warn(const struct topt_run *r, const char *fmt, ...)
+{
+    va_list ap;
+    if (r->host->rank)
+        return;
+    va_start(ap, fmt);
+    tell("warning", fmt, ap);
+    va_end(ap);
 }
 
 /* A line "VmHWM:  123 kB" of /proc/self/status, in bytes; 0 where there is none. */

@@ -24,8 +24,11 @@ struct topt_run_args {
     int64_t bucket; /* bytes */
     int overlap;
     int64_t warmup, eval_every, eval_batches;
-    const char *schedule, *eval_data, *metrics, *weights, *save_weights, *config;
-    int quiet, json, times;
+    const char *schedule, *eval_data, *metrics, *weights, *adapters, *save_weights,
+        *config;
+    const char *objective, *order;
+    int64_t mask_token;
+    int quiet, json, times, merge;
 };
 
 struct topt_run {
@@ -49,12 +52,15 @@ struct topt_run {
     atomic_int_least64_t steps; /* that are in these */
     int64_t start_rss, shown_ns;
     int stopped;       /* by a signal */
+    char ended[80];    /* then: after which step */
     json_t *gradients; /* index of those written */
     struct topt_run_report report;
 };
 
 /* A line for people on rank 0, where it matters to them. */
 void topt_run_note(const struct topt_run *r, const char *fmt, ...) TOPT_PRINTF(2, 3);
+/* The same of what may not be what they want; --quiet does not hide it. */
+void topt_run_warn(const struct topt_run *r, const char *fmt, ...) TOPT_PRINTF(2, 3);
 /* A line "VmHWM:  123 kB" of /proc/self/status, in bytes; 0 where there is none. */
 int64_t topt_run_status_bytes(const char *key);
 

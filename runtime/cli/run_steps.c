@@ -12,6 +12,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -97,7 +98,9 @@ static void count_save(struct topt_run *r, int64_t since)
 
 static int begin_save(struct topt_run *r, struct topt_error *err)
 {
+    int is_cosine = !strcmp(r->args.schedule, "cosine");
     struct topt_checkpoint_facts f = {.step = r->first + r->steps,
+                                      .schedule_last = is_cosine ? r->args.steps : 0,
                                       .batch = r->plan->model->batch,
                                       .seq = r->plan->model->seq,
                                       .seed = (uint64_t)r->args.seed,
@@ -150,14 +153,27 @@ static int save_last(struct topt_run *r, struct topt_error *err)
 /* ---- the steps --------------------------------------------------------------------- */
 
 /* NAN where it is not the time for one. */
-static int evaluate(struct topt_run *r, double *ret, struct topt_error *err)
+static int evaluate(struct topt_run *r, double *ret, double *ret_right,
+                    struct topt_error *err)
 {
     int64_t at = r->first + r->steps;
-    *ret = NAN;
+    *ret = *ret_right = NAN;
     if (!r->args.eval_data || (at % r->args.eval_every && at < r->args.steps))
         return 0;
     return topt_session_evaluate(r->session, &r->eval_feed, r->args.eval_batches, ret,
-                                 err);
+                                 ret_right, err);
+}
+
+static void say_evaluation(struct topt_run *r, double eval, double right)
+{
+    long long at = (long long)(r->first + r->steps);
+    r->report.eval_loss = eval;
+    r->report.eval_right = right;
+    if (isfinite(right))
+        topt_run_note(r, "step %lld: evaluation %.4f, %.1f %% of the labels are met", at,
+                      eval, 100 * right);
+    else
+        topt_run_note(r, "step %lld: evaluation %.4f", at, eval);
 }
 
 static int one_step(struct topt_run *r, struct topt_error *err)
@@ -183,15 +199,12 @@ static int one_step(struct topt_run *r, struct topt_error *err)
     r->steps++;
     r->stopped = w.end;
     progress(r, r->first + r->steps == r->args.steps || r->stopped);
-    double eval;
-    if (evaluate(r, &eval, err))
+    double eval, right;
+    if (evaluate(r, &eval, &right, err))
         end_all(r, err);
-    if (isfinite(eval)) {
-        r->report.eval_loss = eval;
-        topt_run_note(r, "step %lld: evaluation %.4f", (long long)(r->first + r->steps),
-                      eval);
-    }
-    int failed = r->metrics && topt_metrics_step(r->metrics, r, eval, err);
+    if (isfinite(eval))
+        say_evaluation(r, eval, right);
+    int failed = r->metrics && topt_metrics_step(r->metrics, r, eval, right, err);
     if (r->args.metrics && topt_comm_agree(r->host, failed, err))
         return -1;
     before = topt_clock_ns();
@@ -213,11 +226,14 @@ int topt_run_steps(struct topt_run *r, struct topt_error *err)
         rc = save_last(r, err);
     count_save(r, before);
     topt_guard_look(r->guard, 0);
+    snprintf(r->ended, sizeof r->ended,
+             "told to end (SIGTERM or SIGUSR1) after step %lld",
+             (long long)(r->first + r->steps));
     if (!rc && r->stopped && r->saver)
         topt_run_note(r, "told to end: saved after step %lld in '%s'; --resume goes on",
                       (long long)r->saved, r->args.checkpoint);
     else if (!rc && r->stopped)
-        topt_run_note(r,
+        topt_run_warn(r,
                       "told to end after step %lld; nothing is saved without "
                       "--checkpoint",
                       (long long)(r->first + r->steps));

@@ -364,12 +364,19 @@ int topt_comm_mpi(MPI_Comm mpi, struct topt_comm **ret, struct topt_error *err)
     return 0;
 }
 
+static int
+    began; /* MPI was started here, so it is ended here, at the latest at the exit */
+
 int topt_comm_mpi_world(int *argc, char ***argv, struct topt_comm **ret,
                         struct topt_error *err)
 {
     int started = 0, rc = MPI_Initialized(&started);
-    if (!rc && !started)
+    if (!rc && !started) {
         rc = MPI_Init(argc, argv);
+        began = !rc;
+        if (began)
+            atexit(topt_comm_mpi_finish);
+    }
     if (rc)
         return fail(rc, "MPI_Init", err);
     return topt_comm_mpi(MPI_COMM_WORLD, ret, err);
@@ -377,7 +384,7 @@ int topt_comm_mpi_world(int *argc, char ***argv, struct topt_comm **ret,
 
 void topt_comm_mpi_finish(void)
 {
-    int started = 0, done = 0;
-    if (!MPI_Initialized(&started) && started && !MPI_Finalized(&done) && !done)
+    int done = 0;
+    if (began && !MPI_Finalized(&done) && !done)
         MPI_Finalize();
 }

@@ -429,6 +429,8 @@ static struct cu_call flatten(const struct topt_kernel_call *c)
     f.features = (double)(x->count * x->unit);
     f.each = 1 / ((double)op->count[0] * (double)op->count[1] *
                   (double)(c->micro_batches > 0 ? c->micro_batches : 1));
+    if (c->labels)
+        f.each = 1 / (double)c->labels;
     return f;
 }
 

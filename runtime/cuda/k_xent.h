@@ -52,7 +52,7 @@ KERNEL xent_sum_rows(CALL(cu_call) c)
             int64_t j = IDS(c.value[XENT_LABEL])[r] - c.off[2];
             if (t > 0)
                 continue;
-            STAT(c.value[XENT_S])[r] = (stat)sum[0];
+            STAT(c.value[XENT_S])[r] = IDS(c.value[XENT_LABEL])[r] < 0 ? 0 : (stat)sum[0];
             STAT(c.value[XENT_T])[r] = j >= 0 && j < n ? (stat)get(x, r * n + j) : 0;
         }
     }
@@ -68,8 +68,10 @@ KERNEL xent_loss_each(CALL(cu_call) c)
 {
     EACH(i, elements(&c, XENT_Y))
     STAT(c.value[XENT_Y])
-    [i] = (stat)(log((double)STAT(c.value[XENT_S])[i]) +
-                 (double)STAT(c.value[XENT_M])[i] - (double)STAT(c.value[XENT_T])[i]);
+    [i] = STAT(c.value[XENT_S])[i] == 0 ? 0
+                                        : (stat)(log((double)STAT(c.value[XENT_S])[i]) +
+                                                 (double)STAT(c.value[XENT_M])[i] -
+                                                 (double)STAT(c.value[XENT_T])[i]);
 }
 
 static int xent_loss(void *stream, const struct cu_call *c)
@@ -85,11 +87,11 @@ KERNEL xent_bwd_rows(CALL(cu_call) c)
     BLOCKS(r, c.rows[XENT_X])
     {
         num max = N(STAT(c.value[XENT_M])[r]), sum = N(STAT(c.value[XENT_S])[r]);
-        int64_t label = IDS(c.value[XENT_LABEL])[r] - c.off[2];
+        int64_t id = IDS(c.value[XENT_LABEL])[r], label = id - c.off[2];
         PHASE
         {
             for (int64_t j = t; j < n; j += THREADS) {
-                num p = EXP(get(x, r * n + j) - max) / sum;
+                num p = id < 0 ? N(0) : EXP(get(x, r * n + j) - max) / sum;
                 put(OUT(c.grad[XENT_X]), r * n + j, N(c.each) * (j == label ? p - 1 : p));
             }
         }

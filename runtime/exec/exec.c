@@ -155,6 +155,7 @@ static int call_of(const struct topt_session *s, const struct topt_instr *i,
     c->kernel = i->kernel;
     c->at = i->at;
     c->step = s->step;
+    c->labels = s->labels;
     c->first_sample = first_sample(s);
     for (int o = 0; o < op->spec->noperands; o++) {
         if ((i->value[o] >= 0 && alive(s, i->value[o], err)) ||
@@ -163,6 +164,42 @@ static int call_of(const struct topt_session *s, const struct topt_instr *i,
         c->value[o] = i->value[o] >= 0 ? s->ptr[i->value[o]] : NULL;
         c->grad[o] = i->grad[o] >= 0 ? s->ptr[i->grad[o]] : NULL;
         c->wide_grads |= (uint32_t)(i->grad[o] >= 0 && is_wide(s, i->grad[o])) << o;
+    }
+    return 0;
+}
+
+/* Ranks that hold copies of the same tokens: only the one at 0 along each such axis
+ * counts. */
+static int counts_loss(const struct topt_session *s, const struct topt_layout *l)
+{
+    for (int a = 0; a < s->p->mesh.naxes; a++)
+        if (l->at[a] == TOPT_REPLICATE && topt_mesh_coord(&s->p->mesh, s->comm->rank, a))
+            return 0;
+    return 1;
+}
+
+/* Of a cross-entropy whose kernels were run: labels that count, and those of them whose logit
+ * is the largest. */
+static int count_right(struct topt_session *s, const struct topt_instr *i,
+                       struct topt_error *err)
+{
+    enum { MOST, SUM, TARGET, N, FIRST = 3 }; /* operands from FIRST on */
+    const int *buffer = i->value + FIRST;
+    int64_t n = topt_buffer_elements(s, buffer[MOST]);
+    int64_t bytes = topt_buffer_bytes(s, buffer[MOST]);
+    enum topt_dtype dtype = topt_buffer_dtype(s, buffer[MOST]);
+    char *host = topt_scratch(s, N * bytes);
+    if (!host)
+        return topt_nomem(err, NULL);
+    for (int k = 0; k < N; k++)
+        if (s->dev->ops->read(s->dev, host + k * bytes, s->ptr[buffer[k]], bytes, err))
+            return -1;
+    for (int64_t r = 0; r < n && counts_loss(s, &s->p->buffer[buffer[MOST]].layout);
+         r++) {
+        int counts = topt_number_get(dtype, host + SUM * bytes, r) > 0;
+        s->right[0] += counts;
+        s->right[1] += counts && topt_number_get(dtype, host + TARGET * bytes, r) >=
+                                     topt_number_get(dtype, host, r);
     }
     return 0;
 }
@@ -178,8 +215,10 @@ static int do_kernel(struct topt_session *s, const struct topt_instr *i,
     for (int k = 0; k < n; k++)
         if (call_of(s, i + k, &c[k], err))
             return -1;
-    return n > 1 ? s->dev->ops->kernels(s->dev, c, n, err)
-                 : s->dev->ops->kernel(s->dev, c, err);
+    if (n > 1 ? s->dev->ops->kernels(s->dev, c, n, err)
+              : s->dev->ops->kernel(s->dev, c, err))
+        return -1;
+    return s->evaluates && i->kernel == TOPT_K_XENT_LOSS ? count_right(s, i, err) : 0;
 }
 
 static int do_move(struct topt_session *s, const struct topt_instr *i,
@@ -264,16 +303,6 @@ static int do_add(struct topt_session *s, const struct topt_instr *i,
                             topt_buffer_elements(s, i->b), is_wide(s, i->b), err);
 }
 
-/* Ranks that hold copies of the same tokens: only the one at 0 along each such axis
- * counts. */
-static int counts_loss(const struct topt_session *s, const struct topt_layout *l)
-{
-    for (int a = 0; a < s->p->mesh.naxes; a++)
-        if (l->at[a] == TOPT_REPLICATE && topt_mesh_coord(&s->p->mesh, s->comm->rank, a))
-            return 0;
-    return 1;
-}
-
 static int do_loss(struct topt_session *s, const struct topt_instr *i,
                    struct topt_error *err)
 {
@@ -291,6 +320,8 @@ static int do_loss(struct topt_session *s, const struct topt_instr *i,
         tokens *= (double)(b->shape.dim[d].count * b->shape.dim[d].unit);
     for (int64_t k = 0; k < n && counts_loss(s, &b->layout); k++)
         sum += topt_number_get(topt_buffer_dtype(s, i->a), host, k);
+    if (s->labels) /* losses of micro-batches are means over as many as all have */
+        tokens = (double)s->labels / (double)s->p->settings.micro_batches;
     s->loss += sum / tokens; /* this rank's share */
     s->loss_at = (int)(i - s->p->instr);
     return 0;
@@ -640,6 +671,12 @@ static int check_settings(const struct topt_settings *s, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "topt run cannot train in fp16: it has no kernels for it and "
                          "scales no loss; plan with --precision bf16-mixed or f32");
+    if (s->low)
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "topt run has no kernels for products in fewer bits (%s); plan with "
+            "--precision bf16-mixed",
+            topt_low_name(s->low));
     if (s->state_bf16 && s->dtype == TOPT_BF16)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "weights without a copy in f32 (precision bf16) are known to "
@@ -775,6 +812,12 @@ static int tell_all(struct topt_session *s, int says, double *ret_loss,
     return 0;
 }
 
+/* Labels that count are those of a whole batch. */
+static void count_labels(struct topt_session *s)
+{
+    s->labels = s->feed->labels ? s->feed->labels(s->feed->ctx, s->step) : 0;
+}
+
 int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_error *err)
 {
     double loss = 0;
@@ -782,6 +825,7 @@ int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_erro
     int64_t rounds = p->settings.micro_batches;
     s->loss = 0;
     s->scale = 1;
+    count_labels(s);
     s->lr = topt_lr_at(&s->options.schedule, s->options.lr, s->step);
     int rc = run(s, p->init_end, p->micro_begin, err);
     for (s->micro = 0; !rc && s->micro < rounds; s->micro++)
@@ -795,24 +839,29 @@ int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_erro
 }
 
 int topt_session_evaluate(struct topt_session *s, const struct topt_feed *feed, int64_t n,
-                          double *ret_loss, struct topt_error *err)
+                          double *ret_loss, double *ret_right, struct topt_error *err)
 {
     const struct topt_program *p = s->p;
     struct topt_session_times times = s->times;
     int64_t step = s->step, rounds = p->settings.micro_batches;
     int rc = 0;
-    s->loss = 0;
+    double loss = 0;
+    s->loss = s->right[0] = s->right[1] = 0;
+    s->evaluates = 1;
     s->feed = feed;
-    for (s->step = 0; !rc && s->step < n; s->step++)
+    for (s->step = 0; !rc && s->step < n; s->step++) {
+        count_labels(s);
         for (s->micro = 0; !rc && s->micro < rounds; s->micro++)
             rc = run_part(s, p->micro_begin, p->micro_end, FORWARD, err);
+    }
     s->step = step;
+    s->evaluates = 0;
     s->feed = &s->options.feed;
     s->times = times;
-    double loss = 0;
-    if (rc || tell_all(s, 0, &loss, err))
+    if (rc || tell_all(s, 0, &loss, err) || s->comm->ops->sum(s->comm, s->right, 2, err))
         return topt_wrap(err, "evaluation");
     *ret_loss = n > 0 ? loss / (double)(n * rounds) : 0;
+    *ret_right = s->right[0] > 0 ? s->right[1] / s->right[0] : NAN;
     return 0;
 }
 
@@ -844,12 +893,60 @@ int topt_session_logits(struct topt_session *s, const struct topt_feed *feed,
         return topt_fail(err, TOPT_ERR_INVAL, "logits are read on a single rank");
     s->feed = feed;
     s->step = s->micro = 0;
+    count_labels(s);
     int rc = run_part(s, p->micro_begin, at, FORWARD, err) ||
              read_logits(s, p->instr[at].value[0], position, ret, n, err) ||
              run_part(s, at, p->micro_end, FORWARD, err);
     s->step = step;
     s->feed = &s->options.feed;
     return rc ? -1 : 0;
+}
+
+static int64_t outputs_of_part(const struct topt_session *s)
+{
+    int at = topt_program_find_loss(s->p);
+    int64_t n = at < 0 ? 0 : 1;
+    const struct topt_shape *x =
+        at < 0 ? NULL : &s->p->buffer[s->p->instr[at].value[0]].shape;
+    for (int d = 0; x && d < x->ndim; d++)
+        n *= x->dim[d].count * x->dim[d].unit;
+    return n;
+}
+
+int64_t topt_session_outputs(const struct topt_session *s)
+{
+    return outputs_of_part(s) * s->p->settings.micro_batches;
+}
+
+/* One micro-batch. */
+static int predict_part(struct topt_session *s, double *ret, struct topt_error *err)
+{
+    const struct topt_program *p = s->p;
+    int at = topt_program_find_loss(p);
+    double *whole = NULL;
+    int64_t n;
+    int rc = run_part(s, p->micro_begin, at, FORWARD, err) ||
+             topt_session_gather(s, p->instr[at].value[0], &whole, &n, NULL, err) ||
+             run_part(s, at, p->micro_end, FORWARD, err);
+    if (!rc && whole)
+        memcpy(ret, whole, (size_t)n * sizeof *ret);
+    free(whole);
+    return rc ? -1 : 0;
+}
+
+int topt_session_predict(struct topt_session *s, const struct topt_feed *feed,
+                         double *ret, struct topt_error *err)
+{
+    int64_t step = s->step, n = outputs_of_part(s);
+    int rc = n ? 0 : topt_fail(err, TOPT_ERR_INVAL, "the model has no outputs");
+    s->feed = feed;
+    s->step = 0;
+    count_labels(s);
+    for (s->micro = 0; !rc && s->micro < s->p->settings.micro_batches; s->micro++)
+        rc = predict_part(s, ret + s->micro * n, err);
+    s->step = step;
+    s->feed = &s->options.feed;
+    return rc ? topt_wrap(err, "prediction") : 0;
 }
 
 const double *topt_session_heard(const struct topt_session *s)

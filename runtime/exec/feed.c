@@ -8,6 +8,7 @@
 #include "feed_model.h"
 #include "feed_table.h"
 #include "feed_text.h"
+#include "feed_texts.h"
 #include "feed_tokens.h"
 #include "topt_text.h"
 
@@ -108,8 +109,8 @@ static const void *preprocessing_of(const struct topt_feed *like, const char *ki
 }
 
 static int open_files(const struct topt_feed *like, const char *data,
-                      const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
-                      struct topt_error *err)
+                      const struct topt_windows *windows, const struct topt_model *m,
+                      uint64_t seed, struct topt_feed *ret, struct topt_error *err)
 {
     char path[4096];
     size_t len;
@@ -125,15 +126,15 @@ static int open_files(const struct topt_feed *like, const char *data,
     else if (topt_feed_needs_of(m).features)
         rc = topt_feed_csv(bytes, len, preprocessing_of(like, "csv"), m, seed, ret, err);
     else
-        rc = topt_feed_text_as(bytes, len, preprocessing_of(like, "text"), m, seed, ret,
-                               err);
+        rc = topt_feed_text_as(bytes, len, preprocessing_of(like, "text"), windows, m,
+                               seed, ret, err);
     free(bytes);
     return rc ? topt_wrap(err, "%s", data) : 0;
 }
 
 static int open_feed(const struct topt_feed *like, const char *data,
-                     const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
-                     struct topt_error *err)
+                     const struct topt_windows *windows, const struct topt_model *m,
+                     uint64_t seed, struct topt_feed *ret, struct topt_error *err)
 {
     if (!data && topt_feed_needs_of(m).tokens)
         return topt_fail(err, TOPT_ERR_USAGE,
@@ -141,14 +142,27 @@ static int open_feed(const struct topt_feed *like, const char *data,
     if (!data || !strcmp(data, "synthetic"))
         return topt_feed_synthetic(m, seed, ret, err);
     if (topt_feed_is_tokens(data))
-        return topt_feed_tokens(data, m, seed, ret, err);
-    return open_files(like, data, m, seed, ret, err);
+        return topt_feed_tokens(data, NULL, windows, m, seed, ret, err);
+    return open_files(like, data, windows, m, seed, ret, err);
 }
 
 int topt_feed_open(const char *data, const struct topt_model *m, uint64_t seed,
                    struct topt_feed *ret, struct topt_error *err)
 {
-    return open_feed(NULL, data, m, seed, ret, err);
+    struct topt_windows windows = {m->seq + 1, 1, 0};
+    return open_feed(NULL, data, &windows, m, seed, ret, err);
+}
+
+/* Is it of the same kind as 'first' (NULL: any)?  Closed where it is not. */
+static int check_kind(const struct topt_feed *first, const char *data,
+                      struct topt_feed *feed, struct topt_error *err)
+{
+    if (!first || !strcmp(feed->kind, first->kind))
+        return 0;
+    topt_fail(err, TOPT_ERR_INVAL, "'%.200s' is %s, the data to train on are %s",
+              data ? data : "what there is", feed->kind, first->kind);
+    topt_feed_close(feed);
+    return -1;
 }
 
 int topt_feed_like(const struct topt_feed *first, const char *data,
@@ -156,21 +170,122 @@ int topt_feed_like(const struct topt_feed *first, const char *data,
                    struct topt_error *err)
 {
     struct topt_feed feed = {0};
-    if (open_feed(first, data, m, seed, &feed, err))
+    struct topt_windows windows = {m->seq + 1, 1, 0};
+    if (open_feed(first, data, &windows, m, seed, &feed, err) ||
+        check_kind(first, data, &feed, err))
         return -1;
-    if (strcmp(feed.kind, first->kind) != 0) {
-        topt_fail(err, TOPT_ERR_INVAL, "'%.200s' is %s, the data to train on are %s",
-                  data ? data : "what there is", feed.kind, first->kind);
-        topt_feed_close(&feed);
-        return -1;
-    }
     *ret = feed;
     return 0;
 }
 
-void topt_feed_close(struct topt_feed *f)
+/* ---- objectives -------------------------------------------------------------------- */
+
+static int refuse_objective(enum topt_objective asked, enum topt_objective purpose,
+                            const char *data, const struct topt_model *m,
+                            struct topt_error *err)
 {
-    if (f->close)
-        f->close(f->ctx);
-    *f = (struct topt_feed){0};
+    struct topt_feed_needs n = topt_feed_needs_of(m);
+    if (purpose == TOPT_LEARN_LABELS)
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "'%.200s' has no labels, which '%s' takes: give records (*.jsonl) "
+            "with \"text\" and \"label\"",
+            data, n.loss->name);
+    if (asked == TOPT_LEARN_BY_MODEL)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "nothing is known to learn of texts for '%.80s': '%s' answers "
+                         "%lld of %lld classes a sample; train it on 'synthetic'",
+                         m->name, n.loss->name, (long long)n.answers,
+                         (long long)n.classes);
+    return topt_fail(err, TOPT_ERR_INVAL, "'%.80s' cannot learn that of texts: it has %s",
+                     m->name,
+                     asked == TOPT_LEARN_SPANS ? "no encoder beside a decoder"
+                                               : "an encoder beside a decoder");
+}
+
+/* What is learnt, of what may be; 'purpose' is that of the model. */
+static int choose_objective(const struct topt_feed_request *q,
+                            enum topt_objective purpose, const struct topt_model *m,
+                            enum topt_objective *ret, struct topt_error *err)
+{
+    *ret = q->objective == TOPT_LEARN_BY_MODEL ? purpose : q->objective;
+    int has_encoder = purpose == TOPT_LEARN_SPANS;
+    return purpose == TOPT_LEARN_BY_MODEL || purpose == TOPT_LEARN_LABELS ||
+                   has_encoder != (*ret == TOPT_LEARN_SPANS)
+               ? refuse_objective(q->objective, purpose, q->data, m, err)
+               : 0;
+}
+
+/* Tokens of a text that is read by character: what comes behind the characters is free. */
+static struct topt_specials specials_of_text(const struct topt_feed *feed)
+{
+    int n = topt_feed_text_numbers(feed->preprocessing);
+    return (struct topt_specials){
+        .mask = n, .pad = n, .end = n + 1, .first = -1, .span = -1};
+}
+
+static int open_texts(const struct topt_feed_request *q, const struct topt_tokenizer *t,
+                      const struct topt_feed *like, enum topt_objective o,
+                      const struct topt_model *m, struct topt_feed *ret,
+                      struct topt_error *err)
+{
+    /* of T5's vocabularies, for tokens that came without a tokenizer */
+    struct topt_specials s = {.mask = -1, .pad = 0, .end = 1, .first = -1, .span = -1};
+    struct topt_feed feed = {0};
+    struct topt_windows windows = topt_feed_windows(o, m->seq, q->by_epoch);
+    int are_tokens = topt_feed_is_tokens(q->data);
+    if (q->tokenizer ? topt_feed_tokens(q->data, are_tokens ? NULL : q->tokenizer,
+                                        &windows, m, q->seed, &feed, err)
+                     : open_feed(like, q->data, &windows, m, q->seed, &feed, err))
+        return -1;
+    if (t)
+        s = topt_specials_of(t);
+    else if (!strcmp(feed.kind, "text"))
+        s = specials_of_text(like ? like : &feed);
+    s.mask = q->mask >= 0 ? (int32_t)q->mask : s.mask;
+    if (check_kind(like, q->data, &feed, err))
+        return -1;
+    if (o != TOPT_LEARN_NEXT)
+        return topt_feed_hidden(&feed, o, &s, m, q->seed, ret, err);
+    *ret = feed;
+    return 0;
+}
+
+static int open_by_purpose(const struct topt_feed_request *q,
+                           const struct topt_tokenizer *t, const struct topt_feed *like,
+                           const struct topt_model *m, struct topt_feed *ret,
+                           struct topt_error *err)
+{
+    enum topt_objective o, purpose = topt_feed_purpose(m);
+    int are_records = topt_feed_is_records(q->data);
+    if (are_records && !t)
+        return topt_fail(err, TOPT_ERR_USAGE, "records are read by a --tokenizer");
+    if (are_records && purpose != TOPT_LEARN_BY_MODEL && purpose != TOPT_LEARN_MASKED &&
+        (purpose == TOPT_LEARN_LABELS || !topt_feed_records_are_texts(q->data)))
+        return topt_feed_records(q->data, t, m, q->seed, ret, err) ||
+                       check_kind(like, q->data, ret, err)
+                   ? -1
+                   : 0;
+    return choose_objective(q, purpose, m, &o, err) ||
+                   open_texts(q, t, like, o, m, ret, err)
+               ? -1
+               : 0;
+}
+
+int topt_feed_for(const struct topt_feed_request *q, const struct topt_feed *like,
+                  const struct topt_model *m, struct topt_feed *ret,
+                  struct topt_error *err)
+{
+    struct topt_feed_needs n = topt_feed_needs_of(m);
+    struct topt_tokenizer *t = NULL;
+    int reads_tokens = n.tokens && !strcmp(n.tokens->spec->name, "embedding");
+    if (!q->data || !strcmp(q->data, "synthetic") || !reads_tokens || n.features ||
+        !n.classes)
+        return like ? topt_feed_like(like, q->data, m, q->seed, ret, err)
+                    : topt_feed_open(q->data, m, q->seed, ret, err);
+    if (q->tokenizer && topt_tokenizer_load(q->tokenizer, &t, err))
+        return topt_wrap(err, "--tokenizer");
+    int rc = open_by_purpose(q, t, like, m, ret, err);
+    topt_tokenizer_destroy(t);
+    return rc;
 }

@@ -49,6 +49,18 @@ int64_t topt_feed_classes(const struct topt_op *op)
     return op->spec->loss ? 2 : 1; /* yes or no */
 }
 
+int topt_feed_is_kinds(const struct topt_op *op)
+{
+    return !strcmp(op->name, "types") && !strcmp(op->spec->name, "embedding");
+}
+
+int topt_feed_zeros(const struct topt_op *op, int operand, const struct topt_box *box,
+                    int32_t *ret)
+{
+    memset(ret, 0, (size_t)topt_feed_elements(op, operand, box) * sizeof *ret);
+    return 0;
+}
+
 static void need(struct topt_feed_needs *n, const struct topt_op *op, int operand)
 {
     const struct topt_operand_spec *spec = &op->spec->operand[operand];
@@ -61,9 +73,13 @@ static void need(struct topt_feed_needs *n, const struct topt_op *op, int operan
         n->features = n->features ? n->features : op;
         n->nfeatures++;
         n->sample = of_a_sample(op, operand);
-    } else if (!n->tokens || topt_feed_classes(op) < n->vocab) {
-        n->tokens = op;
-        n->vocab = topt_feed_classes(op);
+    } else if (!topt_feed_is_kinds(op)) {
+        int64_t vocab = topt_feed_classes(op);
+        n->vocab = n->vocab && n->vocab < vocab ? n->vocab : vocab;
+        if (!strncmp(op->name, "encoder.", 8))
+            n->encoder = op;
+        else if (!n->tokens || vocab == n->vocab)
+            n->tokens = op;
     }
 }
 
@@ -121,4 +137,11 @@ int topt_feed_check(const struct topt_op *op, const struct topt_box *box, int64_
                ? 0
                : topt_fail(err, TOPT_ERR_INTERNAL,
                            "'%s' asks for more samples than a batch has", op->name);
+}
+
+void topt_feed_close(struct topt_feed *f)
+{
+    if (f->close)
+        f->close(f->ctx);
+    *f = (struct topt_feed){0};
 }

@@ -10,6 +10,7 @@
 struct topt_feed_needs {
     const struct topt_op *tokens, *features; /* the first that takes them, or NULL */
     int nfeatures;                           /* operators that take features */
+    const struct topt_op *encoder;           /* of an encoder beside 'tokens', or NULL */
     int64_t vocab;                           /* least of those that take tokens */
     const struct topt_op *loss;
     int64_t classes; /* of the labels; 0: the loss takes targets */
@@ -17,6 +18,11 @@ struct topt_feed_needs {
     int64_t answers; /* labels or targets of a sample */
 };
 struct topt_feed_needs topt_feed_needs_of(const struct topt_model *m);
+/* Is it the table of kinds of tokens ("types"), of which a text has one?  Its numbers of a
+ * box: zeros; returns 0. */
+int topt_feed_is_kinds(const struct topt_op *op);
+int topt_feed_zeros(const struct topt_op *op, int operand, const struct topt_box *box,
+                    int32_t *ret);
 /* Whole numbers that an operator takes are below this: the extent of its dimension
  * "v", or the rows of its smallest table; and those of an element of a sample. */
 int64_t topt_feed_classes(const struct topt_op *op);

@@ -11,6 +11,7 @@
 struct text {
     unsigned char *byte; /* already numbered */
     int64_t len, seq, batch;
+    struct topt_windows windows;
     int vocab, number[256]; /* of byte values; -1: it does not occur */
     uint64_t seed;
 };
@@ -28,10 +29,11 @@ static int check_model(const struct text *f, const struct topt_feed_needs *n,
         return topt_fail(err, TOPT_ERR_INVAL,
                          "a text has a label for each of %lld positions, '%s' takes %lld",
                          (long long)f->seq, n->loss->name, (long long)n->answers);
-    if (f->len < f->seq + 1)
+    if (f->len < f->windows.length)
         return topt_fail(err, TOPT_ERR_INVAL,
-                         "the text has %lld bytes, a sample needs %lld (sequence + 1)",
-                         (long long)f->len, (long long)f->seq + 1);
+                         "the text has %lld bytes, a sample needs %lld%s",
+                         (long long)f->len, (long long)f->windows.length,
+                         f->windows.length == f->seq + 1 ? " (sequence + 1)" : "");
     return 0;
 }
 
@@ -67,14 +69,15 @@ static int load_text(void *ctx, const struct topt_op *op, int operand, int64_t s
 {
     const struct text *f = ctx;
     int64_t next = op->spec->loss;
-    (void)operand;
     if (topt_feed_check(op, box, f->batch, err))
         return -1;
+    if (topt_feed_is_kinds(op))
+        return topt_feed_zeros(op, operand, box, ret);
     for (int64_t b = 0; b < box->len[0]; b++) {
         uint64_t sample = (uint64_t)(step * f->batch + box->off[0] + b);
-        uint64_t places = (uint64_t)(f->len - f->seq);
-        int64_t at =
-            (int64_t)(topt_random(f->seed, sample) % places) + box->off[1] + next;
+        int64_t n = topt_windows_in(&f->windows, f->len);
+        int64_t at = topt_window_of(&f->windows, f->seed, sample, n) * f->windows.stride +
+                     box->off[1] + next;
         for (int64_t i = 0; i < box->len[1]; i++)
             *ret++ = f->byte[at + i];
     }
@@ -88,9 +91,18 @@ static void close_text(void *ctx)
     free(f);
 }
 
+int topt_feed_text_numbers(const void *preprocessing)
+{
+    const int *number = preprocessing;
+    int n = 0;
+    for (int b = 0; b < 256; b++)
+        n = number[b] >= n ? number[b] + 1 : n;
+    return n;
+}
+
 int topt_feed_text_as(const char *bytes, size_t len, const void *preprocessing,
-                      const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
-                      struct topt_error *err)
+                      const struct topt_windows *windows, const struct topt_model *m,
+                      uint64_t seed, struct topt_feed *ret, struct topt_error *err)
 {
     struct topt_feed_needs n = topt_feed_needs_of(m);
     struct text *f = calloc(1, sizeof *f);
@@ -103,6 +115,7 @@ int topt_feed_text_as(const char *bytes, size_t len, const void *preprocessing,
     memcpy(copy, bytes, len);
     *f = (struct text){.byte = copy,
                        .len = (int64_t)len,
+                       .windows = *windows,
                        .seq = m->seq,
                        .batch = m->batch,
                        .seed = topt_mix(seed ^ 0x7465787466656564u)};
@@ -122,5 +135,6 @@ int topt_feed_text_as(const char *bytes, size_t len, const void *preprocessing,
 int topt_feed_text(const char *bytes, size_t len, const struct topt_model *m,
                    uint64_t seed, struct topt_feed *ret, struct topt_error *err)
 {
-    return topt_feed_text_as(bytes, len, NULL, m, seed, ret, err);
+    struct topt_windows windows = {m->seq + 1, 1, 0};
+    return topt_feed_text_as(bytes, len, NULL, &windows, m, seed, ret, err);
 }

@@ -9,8 +9,7 @@
 #include "feed_tokens.h"
 #include "feed_file.h"
 #include "feed_model.h"
-#include "random.h"
-#include "topt_tokenizer.h"
+#include "feed_texts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -35,6 +34,7 @@ struct tokens {
     int n;
     struct topt_ids made; /* here, not mapped */
     int64_t seq, batch, vocab;
+    struct topt_windows windows;
     uint64_t seed, digest;
 };
 
@@ -122,7 +122,7 @@ static int open_shard(struct tokens *f, const char *path, struct topt_error *err
     if (read_header(s, err))
         return topt_wrap(err, "%s", path);
     int64_t before = f->n > 1 ? s[-1].places : 0;
-    s->places = before + (s->tokens > f->seq ? s->tokens - f->seq : 0);
+    s->places = before + topt_windows_in(&f->windows, s->tokens);
     size_t ends =
         s->bytes < 4096 ? s->bytes : 4096; /* files are too long to be read whole */
     f->digest = topt_mix(f->digest ^ topt_feed_digest(s->map, ends)) ^
@@ -173,7 +173,7 @@ static int open_shards(struct tokens *f, const char *path, struct topt_error *er
 static const struct shard *find(const struct tokens *f, uint64_t sample, int64_t *ret_at)
 {
     int64_t place =
-        (int64_t)(topt_random(f->seed, sample) % (uint64_t)f->shard[f->n - 1].places);
+        topt_window_of(&f->windows, f->seed, sample, f->shard[f->n - 1].places);
     int low = 0, high = f->n - 1;
     while (low < high) {
         int mid = (low + high) / 2;
@@ -182,7 +182,7 @@ static const struct shard *find(const struct tokens *f, uint64_t sample, int64_t
         else
             low = mid + 1;
     }
-    *ret_at = place - (low ? f->shard[low - 1].places : 0);
+    *ret_at = (place - (low ? f->shard[low - 1].places : 0)) * f->windows.stride;
     return &f->shard[low];
 }
 
@@ -191,9 +191,10 @@ static int load(void *ctx, const struct topt_op *op, int operand, int64_t step,
 {
     const struct tokens *f = ctx;
     int64_t at, next = op->spec->loss;
-    (void)operand;
     if (topt_feed_check(op, box, f->batch, err))
         return -1;
+    if (topt_feed_is_kinds(op))
+        return topt_feed_zeros(op, operand, box, ret);
     for (int64_t b = 0; b < box->len[0]; b++) {
         const struct shard *s =
             find(f, (uint64_t)(step * f->batch + box->off[0] + b), &at);
@@ -228,7 +229,9 @@ static int tokenise(struct tokens *f, const char *path, const char *tokenizer,
     struct topt_tokenizer *t;
     if (topt_tokenizer_load(tokenizer, &t, err))
         return topt_wrap(err, "--tokenizer");
-    int rc = topt_tokenizer_encode_files(t, path, &f->made, err);
+    int rc = topt_feed_is_records(path)
+                 ? topt_feed_records_texts(path, t, &f->made, err)
+                 : topt_tokenizer_encode_files(t, path, &f->made, err);
     if (!rc && topt_tokenizer_vocab(t) > f->vocab)
         for (int64_t i = 0; i < f->made.n && !rc; i++)
             if (f->made.id[i] >= f->vocab)
@@ -244,20 +247,20 @@ static int tokenise(struct tokens *f, const char *path, const char *tokenizer,
                                  .bytes = (size_t)f->made.n * sizeof *f->made.id,
                                  .wide = 1,
                                  .tokens = f->made.n,
-                                 .places = f->made.n > f->seq ? f->made.n - f->seq : 0};
+                                 .places = topt_windows_in(&f->windows, f->made.n)};
     f->digest = topt_feed_digest(f->shard->map, f->shard->bytes);
     f->n = 1;
     return 0;
 }
 
-/* 'tokenizer' NULL: 'path' has tokens already. */
-static int open_tokens(const char *path, const char *tokenizer,
-                       const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
-                       struct topt_error *err)
+int topt_feed_tokens(const char *path, const char *tokenizer,
+                     const struct topt_windows *windows, const struct topt_model *m,
+                     uint64_t seed, struct topt_feed *ret, struct topt_error *err)
 {
     struct tokens *f = calloc(1, sizeof *f);
     if (!f)
         return topt_nomem(err, NULL);
+    f->windows = *windows;
     f->seq = m->seq;
     f->batch = m->batch;
     f->seed = topt_mix(seed ^ 0x746f6b656e73u);
@@ -265,9 +268,9 @@ static int open_tokens(const char *path, const char *tokenizer,
              (tokenizer ? tokenise(f, path, tokenizer, err) : open_shards(f, path, err));
     if (!rc && f->shard[f->n - 1].places < 1)
         rc = topt_fail(err, TOPT_ERR_INVAL,
-                       "'%s' has no %lld tokens in a row, which a sample needs (sequence "
-                       "+ 1)",
-                       path, (long long)f->seq + 1);
+                       "'%s' has no %lld tokens in a row, which a sample needs%s", path,
+                       (long long)windows->length,
+                       windows->length == f->seq + 1 ? " (sequence + 1)" : "");
     if (rc) {
         close_tokens(f);
         return -1;
@@ -278,18 +281,4 @@ static int open_tokens(const char *path, const char *tokenizer,
                               .kind = "tokens",
                               .digest = f->digest};
     return 0;
-}
-
-int topt_feed_tokens(const char *path, const struct topt_model *m, uint64_t seed,
-                     struct topt_feed *ret, struct topt_error *err)
-{
-    return open_tokens(path, NULL, m, seed, ret, err);
-}
-
-int topt_feed_tokenised(const char *path, const char *tokenizer,
-                        const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
-                        struct topt_error *err)
-{
-    return open_tokens(path, topt_feed_is_tokens(path) ? NULL : tokenizer, m, seed, ret,
-                       err);
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct init_value {
-    double constant, deviation;
+    double constant, deviation, bound; /* uniform within 'bound' of 0 */
     uint64_t stream;
     enum topt_start start;
     int64_t width; /* of the last dimension */
@@ -62,7 +62,9 @@ static struct init_value value_of(const struct topt_session *s,
     case TOPT_START_NORMAL:
         break;
     }
-    if (op->attrs.zero)
+    if (op->attrs.uniform)
+        v.bound = 1 / sqrt(fan_in(&b->shape, 1));
+    if (op->attrs.zero || op->attrs.uniform)
         v.deviation = 0;
     return v;
 }
@@ -117,6 +119,10 @@ static int64_t row_start(struct rows *r, int64_t row)
 static double value_at(const struct init_value *v, int64_t i)
 {
     enum { PLACES = 16 };
+    if (v->bound > 0)
+        return v->bound * (topt_random_half(topt_random(v->stream, (uint64_t)i) >> 32) /
+                               2147483648.0 -
+                           1);
     int64_t k = i % v->width % PLACES;
     switch (v->start) {
     case TOPT_START_DECAY:

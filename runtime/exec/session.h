@@ -23,8 +23,11 @@ struct topt_session {
     int64_t *counts; /* 2 * ranks, for exchanges */
     struct topt_meter meter;
     int64_t step, micro; /* finished steps; micro-batch of this one */
+    int64_t labels;      /* of the step's batch that count; 0: all do */
     double loss;         /* this rank's share, over the micro-batches so far */
-    int loss_at;         /* the instruction that it came from */
+    int evaluates;
+    double right[2]; /* of an evaluation: labels, and those whose logit is the largest */
+    int loss_at;     /* the instruction that it came from */
     double heard[TOPT_SESSION_WORDS];
     double lr, norm, scale;
     const struct topt_feed *feed; /* of the training, or of an evaluation */

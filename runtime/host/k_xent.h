@@ -1,7 +1,8 @@
 /* k_xent.h - softmax cross-entropy over a vocabulary that may be split: maximum, sum
  * and the label's logit are each one rank's share, reduced between kernels.  The loss
- * is the mean over all tokens of the global batch, so the gradient divides by that
- * count on every rank and in every micro-batch, however few tokens are local. */
+ * is the mean over all labels of the global batch, so the gradient divides by that
+ * count on every rank and in every micro-batch, however few labels are local.  A row whose
+ * label is below 0 does not count: its sum, which is 1 at least otherwise, is 0. */
 #include "real.h"
 
 enum { XENT_X, XENT_LABEL, XENT_Y, XENT_M, XENT_S, XENT_T };
@@ -42,7 +43,7 @@ static void xent_sum(const struct topt_kernel_call *c)
     real *sum = c->value[XENT_S], *target = c->value[XENT_T];
     int64_t rows = rows_of(c, XENT_X), n = cols_of(c, XENT_X);
     for (int64_t r = 0; r < rows; r++) {
-        sum[r] = R(sum_of_powers(x + r * n, n, max[r]));
+        sum[r] = label[r] < 0 ? 0 : R(sum_of_powers(x + r * n, n, max[r]));
         int64_t j = label[r] - c->off[2];
         target[r] = j >= 0 && j < n ? x[r * n + j] : 0;
     }
@@ -55,7 +56,8 @@ static void xent_loss(const struct topt_kernel_call *c)
     real *loss = c->value[XENT_Y];
     int64_t n = elements_of(c, XENT_Y);
     for (int64_t r = 0; r < n; r++)
-        loss[r] = R(log((double)sum[r]) + (double)max[r] - (double)target[r]);
+        loss[r] =
+            sum[r] == 0 ? 0 : R(log((double)sum[r]) + (double)max[r] - (double)target[r]);
 }
 
 static void xent_bwd(const struct topt_kernel_call *c)
@@ -64,10 +66,16 @@ static void xent_bwd(const struct topt_kernel_call *c)
     const int32_t *label = c->value[XENT_LABEL];
     real *dx = c->grad[XENT_X];
     int64_t rows = dx ? rows_of(c, XENT_X) : 0, n = cols_of(c, XENT_X);
-    real scale = R(1 / ((double)c->op->count[0] * (double)c->op->count[1] *
-                        (double)c->micro_batches));
+    double labels = c->labels ? (double)c->labels
+                              : (double)c->op->count[0] * (double)c->op->count[1] *
+                                    (double)c->micro_batches;
+    real scale = R(1 / labels);
     for (int64_t r = 0; r < rows; r++) {
         real inverse = scale / sum[r];
+        if (label[r] < 0) {
+            memset(dx + r * n, 0, (size_t)n * sizeof *dx);
+            continue;
+        }
         for (int64_t j = 0; j < n; j++)
             dx[r * n + j] = EXP(x[r * n + j] - max[r]) * inverse;
         int64_t j = label[r] - c->off[2];

@@ -273,6 +273,14 @@ int32_t topt_tokenizer_end(const struct topt_tokenizer *t)
     return t->end;
 }
 
+int32_t topt_tokenizer_find(const struct topt_tokenizer *t, const char *text)
+{
+    for (size_t k = 0; k < t->nadded; k++)
+        if (!strcmp(t->added[k].s, text))
+            return (int32_t)t->added[k].id;
+    return topt_vocab_find(&t->vocab, text, strlen(text));
+}
+
 /* ---- to tokens --------------------------------------------------------------------- */
 
 /* Words that came before: texts have the same ones again and again. */

@@ -37,6 +37,9 @@ int64_t topt_tokenizer_vocab(const struct topt_tokenizer *t);
 /* The token that ends a text ("<|endoftext|>", "</s>", ...); -1: it has none. */
 int32_t topt_tokenizer_end(const struct topt_tokenizer *t);
 
+/* The token that is written so ("[MASK]"); -1: there is none. */
+int32_t topt_tokenizer_find(const struct topt_tokenizer *t, const char *text);
+
 /* Appends the tokens of a text in UTF-8. */
 int topt_tokenizer_encode(const struct topt_tokenizer *t, const char *text, size_t len,
                           struct topt_ids *ids, struct topt_error *err) TOPT_MUST_CHECK;

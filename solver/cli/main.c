@@ -27,6 +27,7 @@ static const struct {
     {"costgraph", "topt-solver", "export the optimization problem of a model"},
     {"solve", "topt-solver", "solve such a problem"},
     {"study", "topt-solver", "reproduce another system's own search"},
+    {"cluster", "topt-solver", "simulate how jobs of a trace share a cluster"},
     {"hw", "topt-solver", "hardware profiles: list, show, check"},
     {"calibrate", "topt-solver", "fit a hardware profile to measured steps"},
     {"run", "topt-runtime", "train with a plan, on every rank (mpirun, srun)"},
@@ -37,6 +38,7 @@ static const struct {
     {"report", "topt-client", "compare a job's prediction with its measurement"},
     {"sbatch", "topt-sbatch", "submit a Slurm job sized by a plan"},
     {"rightsize", "topt-rightsize", "resize waiting jobs that opted in"},
+    {"queue", "topt-rightsize", "when waiting jobs start, and what would help"},
 };
 
 static void help(FILE *out)

@@ -16,7 +16,7 @@ static const struct {
     {"hw", topt_cmd_hw},           {"calibrate", topt_cmd_calibrate},
     {"import", topt_cmd_import},   {"inspect", topt_cmd_inspect},
     {"launch", topt_cmd_launch},   {"simulate", topt_cmd_simulate},
-    {"study", topt_cmd_study},
+    {"study", topt_cmd_study},     {"cluster", topt_cmd_cluster},
 };
 
 /* What was printed has to have arrived: on a full disk nothing was answered. */

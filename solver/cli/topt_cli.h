@@ -17,5 +17,6 @@ int topt_cmd_hw(int argc, char **argv);
 int topt_cmd_import(int argc, char **argv);
 int topt_cmd_inspect(int argc, char **argv);
 int topt_cmd_study(int argc, char **argv);
+int topt_cmd_cluster(int argc, char **argv);
 
 #endif

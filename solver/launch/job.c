@@ -206,6 +206,12 @@ static int read_precision(const json_t *settings, struct job *j, struct topt_err
         precision = !strcmp(dtype, "bf16")  ? "bf16-mixed"
                     : !strcmp(dtype, "f16") ? "fp16-mixed"
                                             : dtype;
+    if (topt_json_string_or(settings, "settings", "low", &j->low, err) ||
+        topt_json_bool_or(settings, "settings", "low_params", &j->low_params, err) ||
+        topt_json_bool_or(settings, "settings", "cuda_graphs", &j->cuda_graphs, err))
+        return -1;
+    if (j->low)
+        precision = "bf16-mixed";
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
         if (!strcmp(names[i], precision)) {
             j->precision = (enum job_precision)i;

@@ -27,11 +27,14 @@ struct job {
     const json_t *plan;
     const char *id, *framework, *optimizer, *name, *hw, *mode;
     enum job_precision precision;
+    const char *low; /* scaling of products in few bits beside bf16; NULL: none */
+    int low_params;  /* with weights in these bits */
     int64_t nodes, per_node, gpus, dp, tp, pp, vp, ep, etp, zero, micro, steps, batch,
         seq;
     int64_t recompute_layers; /* the first of each chunk of a stage alone; 0: all */
     int64_t shard;            /* of 'dp', those that 'zero' shards over */
     /* 'dp' and what follows from it are 0 of a plan that splits operators each in its own way. */
+    int cuda_graphs;
     int recompute, overlap; /* hides reductions behind computation */
     int sequence_parallel;  /* beside tensor parallelism */
     const json_t

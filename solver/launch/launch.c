@@ -20,6 +20,8 @@ static const struct target {
     int (*write)(const struct job *j, struct sheet *s, struct topt_error *err);
     struct topt_launch_pin pin;
     const char *no_fp16; /* why what it starts can't train in fp16; NULL: it can */
+    const char *
+        low; /* scalings of products in few bits that it can be told of, with spaces around; NULL: none */
     int replicas; /* it shards over a part of the data parallel ranks, where it is told so */
     /* Of pipeline stages: levels of sharding beside them, as bits; 0: a script has to have them written out.
      * Whether a stage may have several chunks, and chunks unlike numbers of layers. */
@@ -28,8 +30,8 @@ static const struct target {
     {.name = "torchrun",
      .framework = "pytorch",
      .write = topt_launch_torchrun,
+     .low = " tensorwise rowwise mxfp8 ",
      .replicas = 1,
-     .no_fp16 = "topt_apply.py scales no loss; --for hf and --for accelerate do",
      .pin = {"pytorch/pytorch", "v2.14.1", "2026-10-20",
              "tested on CPU with a small GPT on 2026-11-22, not on GPUs"}},
     {.name = "accelerate",
@@ -46,6 +48,7 @@ static const struct target {
     {.name = "megatron",
      .framework = "megatron",
      .write = topt_launch_megatron,
+     .low = " delayed tensorwise blockwise mxfp8 nvfp4 ",
      .pin = {"NVIDIA/Megatron-LM", "d98e8a64ddf34856e74b24714e3bedb2f5a39553",
              "2026-08-22", "not run"},
      .replicas = 1,
@@ -56,6 +59,7 @@ static const struct target {
      .framework = "torchtitan",
      .write = topt_launch_torchtitan,
      .no_fp16 = "torchtitan scales no loss, so that it does not train in fp16",
+     .low = " rowwise mxfp8 ",
      .pin = {"pytorch/torchtitan", "b5bcd76c66d0acb1a08b176d9639425bc55e0b2a",
              "2026-08-21", "not run"},
      .replicas = 1,
@@ -286,6 +290,23 @@ static int refuse_fp16(const struct job *j, const struct target *t,
     return topt_job_refuse(j, again, err, "%s", t->no_fp16);
 }
 
+/* What there is instead: FP8 by rows, or bf16. */
+static int refuse_low(const struct job *j, const struct target *t, struct topt_error *err)
+{
+    char again[64];
+    snprintf(again, sizeof again, "%s --precision %s", t->framework,
+             t->low && strstr(t->low, "rowwise") ? "fp8-rowwise" : "bf16-mixed");
+    return topt_job_refuse(j, again, err, "%s can't be told of products in %.20s scaling",
+                           t->name, j->low);
+}
+
+static int takes_low(const struct job *j, const struct target *t)
+{
+    char word[24];
+    snprintf(word, sizeof word, " %.20s ", j->low ? j->low : "");
+    return !j->low || (t->low && strstr(t->low, word));
+}
+
 /* The kernels of the loss that a target has no flag for, or not at all. */
 static const struct loss {
     const char *target, *kernel;
@@ -402,6 +423,8 @@ static int check(const struct job *j, const struct target *t, struct sheet *s,
         return -1;
     if (j->precision == JOB_F16_MIXED && t->no_fp16)
         return refuse_fp16(j, t, err);
+    if (!takes_low(j, t))
+        return refuse_low(j, t, err);
     if (j->precision == JOB_F64 && strcmp(t->name, "topt"))
         return topt_job_refuse(j, t->framework, err, "%s does not train in f64", t->name);
     return 0;

@@ -39,6 +39,20 @@ static void write_stages(const struct job *j, struct topt_text *t)
         number(t, "--num-virtual-stages-per-pipeline-rank", j->vp);
 }
 
+static void write_low(const struct job *j, struct topt_text *t)
+{
+    const char *low = j->low ? j->low : "";
+    int four = !strcmp(low, "nvfp4"), past = !strcmp(low, "delayed");
+    flag(t, four, "--fp4-format e2m1 --fp4-recipe nvfp4");
+    if (*low && !four)
+        topt_text_add(t, " \\\n    --fp8-format %s --fp8-recipe %s",
+                      past || !strcmp(low, "tensorwise") ? "hybrid" : "e4m3", low);
+    flag(t, past, "--fp8-amax-history-len 1024 --fp8-amax-compute-algo max");
+    flag(t, j->low_params, four ? "--fp4-param-gather" : "--fp8-param-gather");
+    flag(t, j->low_params && !strcmp(low, "mxfp8"),
+         "--reuse-grad-buf-for-mxfp8-param-ag");
+}
+
 static void write_parallel(const struct job *j, struct topt_text *t)
 {
     number(t, "--tensor-model-parallel-size", j->tp);
@@ -52,7 +66,7 @@ static void write_parallel(const struct job *j, struct topt_text *t)
          "--sequence-parallel");
     number(t, "--micro-batch-size", j->micro);
     number(t, "--global-batch-size", j->batch);
-    flag(t, j->zero == 1 && j->dp > 1, "--use-distributed-optimizer");
+    flag(t, (j->zero == 1 && j->dp > 1) || j->low_params, "--use-distributed-optimizer");
     if (j->shard < j->dp)
         number(t, "--num-distributed-optimizer-instances", j->dp / j->shard);
     flag(t, j->dp > 1 && j->overlap, "--overlap-grad-reduce");
@@ -67,6 +81,9 @@ static void write_parallel(const struct job *j, struct topt_text *t)
          "--cross-entropy-loss-fusion --cross-entropy-fusion-impl te");
     flag(t, j->precision == JOB_BF16_MIXED, "--bf16");
     flag(t, j->precision == JOB_F16_MIXED, "--fp16");
+    write_low(j, t);
+    flag(t, j->cuda_graphs,
+         "--cuda-graph-impl full_iteration --no-check-for-nan-in-loss-and-grad");
     flag(t, 1, strncmp(j->optimizer, "adam", 4) ? "--optimizer sgd" : "--optimizer adam");
 }
 

@@ -42,6 +42,7 @@ RECOMPUTE = setting("RECOMPUTE", PLAN["recompute"])
 MICRO_BATCH = setting("MICRO_BATCH", PLAN["micro_batch"])
 ACCUMULATION = setting("ACCUMULATION", PLAN["accumulation"])
 PRECISION = os.environ.get("TOPT_PRECISION", PLAN["precision"])
+HALF = {"bf16-mixed": torch.bfloat16, "fp16-mixed": torch.float16}.get(PRECISION)  # computed in, with f32 weights
 TRAIN = os.environ.get("TOPT_TRAIN", PLAN["train"])  # all, names, or lora:RANK:NAMES; +4bit or +8bit: the rest in few bits
 
 # Linear modules of a block that are split by output features, and by input features.
@@ -234,9 +235,9 @@ def freeze(model):
 def set_types(model):
     """What is trained in f32, unless the plan holds everything in bf16; what is frozen in what is computed with."""
     for parameter in model.parameters():
-        in_f32 = PRECISION == "f32" or parameter.requires_grad and PRECISION == "bf16-mixed"
+        in_f32 = PRECISION == "f32" or parameter.requires_grad and HALF
         if parameter.is_floating_point() and not hasattr(parameter, "quant_state"):
-            parameter.data = parameter.data.to(torch.float32 if in_f32 else torch.bfloat16)
+            parameter.data = parameter.data.to(torch.float32 if in_f32 else HALF or torch.bfloat16)
     for name, buffer in model.named_buffers():
         if PRECISION == "bf16" and buffer.is_floating_point() and "inv_freq" not in name:  # angles need their digits
             buffer.data = buffer.data.to(torch.bfloat16)
@@ -323,9 +324,8 @@ def shard(model, blocks, mesh):
     """FSDP2: each block is a unit, the ends are, and the root holds the rest."""
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
     options = {"mesh": mesh, "reshard_after_forward": ZERO == 3, "shard_placement_fn": placement}
-    if PRECISION == "bf16-mixed":
-        options["mp_policy"] = MixedPrecisionPolicy(param_dtype=torch.bfloat16,
-                                                    reduce_dtype=torch.float32)
+    if HALF:
+        options["mp_policy"] = MixedPrecisionPolicy(param_dtype=HALF, reduce_dtype=torch.float32)
     for module in list(model.modules()):
         for name, parameter in list(module.named_parameters(recurse=False)):
             if not parameter.ndim:  # a number alone can't be shared out
@@ -385,6 +385,11 @@ def optimizer(model, kind, **options):
     return kind(parameters, **options)
 
 
+def scaler():
+    """What scales the loss of fp16: scale(loss).backward(), step(optimizer), update(); of other types it does nothing."""
+    return torch.amp.GradScaler(enabled=PRECISION == "fp16-mixed")
+
+
 @contextlib.contextmanager
 def one_micro_batch(model, last, device_type):
     with contextlib.ExitStack() as stack:
@@ -394,8 +399,8 @@ def one_micro_batch(model, last, device_type):
             model.set_reshard_after_backward(last)  # parameters are gathered once a step
         if ZERO >= 2:
             model.set_requires_gradient_sync(True)  # gradients stay sharded in between
-        elif PRECISION == "bf16-mixed":
-            stack.enter_context(torch.autocast(device_type, dtype=torch.bfloat16))
+        elif HALF:
+            stack.enter_context(torch.autocast(device_type, dtype=HALF))
         yield
 
 

@@ -159,6 +159,26 @@ int topt_launch_torchrun(const struct job *j, struct sheet *s, struct topt_error
     topt_sheet_script(s, "train.py imports topt_apply: start(), apply(), optimizer(), "
                          "micro_batches(), rows()");
     remark_train(j, s);
+    if (j->cuda_graphs)
+        topt_sheet_script(s, "forward and backward are recorded as CUDA graphs: "
+                             "torch.cuda.make_graphed_callables() or "
+                             "torch.compile(mode=\"reduce-overhead\")");
+    if (j->low && !strcmp(j->low, "mxfp8"))
+        topt_sheet_script(s,
+                          "linear modules of blocks become MXFP8 before apply(): "
+                          "torchao's quantize_() with MXLinearConfig, and torch.compile");
+    else if (j->low)
+        topt_sheet_script(
+            s,
+            "linear modules of blocks become FP8 before apply(): torchao.float8's "
+            "convert_to_float8_training(model, config=Float8LinearConfig."
+            "from_recipe_name(\"%s\"), module_filter_fn=) but the head%s; "
+            "and torch.compile",
+            j->low, j->low_params ? ", with enable_fsdp_float8_all_gather" : "");
+    if (j->precision == JOB_F16_MIXED)
+        topt_sheet_script(s, "the loss is scaled: scaler = topt_apply.scaler(), "
+                             "scaler.scale(loss).backward(), scaler.step(optimizer), "
+                             "scaler.update()");
     if (j->dp > 1 && j->zero == 1)
         topt_sheet_differs(s,
                            "ZeroRedundancyOptimizer gives whole parameters to ranks: the "

@@ -189,8 +189,28 @@ static void write_training(const struct job *j, struct topt_text *t)
     set_number(t, "training.max_context_length", j->seq);
     set_word(t, "training.dtype", pure ? "bfloat16" : "float32");
     set_word(t, "training.mixed_precision_param", f32 ? "float32" : "bfloat16");
+    topt_text_add(t, "    config.training.disable_cuda_graphs = %s\n",
+                  j->cuda_graphs ? "False" : "True");
     topt_text_add(t, "    config.activation_checkpoint = %s\n",
                   j->recompute ? "FullAC.Config()" : "None");
+}
+
+/* The converter of linear modules in layers, by the scaling of their products. */
+static const char *converter_of(const struct job *j)
+{
+    return strcmp(j->low, "mxfp8") ? "Float8LinearConverter" : "MXFP8LinearConverter";
+}
+
+static void write_low(const struct job *j, struct topt_text *t)
+{
+    topt_text_add(t,
+                  "    converter = %s.Config(%s, model_compile_enabled=True)\n"
+                  "    config.model_spec.model = "
+                  "converter.build().convert(config.model_spec.model)\n",
+                  converter_of(j),
+                  strcmp(j->low, "mxfp8")
+                      ? "recipe_name=\"rowwise\", filter_fqns=[\"lm_head\"]"
+                      : "fqns=[\"layers\"]");
 }
 
 static int write_config(const struct job *j, const struct known *k, struct sheet *s,
@@ -205,6 +225,9 @@ static int write_config(const struct job *j, const struct known *k, struct sheet
     if (j->recompute)
         topt_text_add(&t, "from torchtitan.distributed.activation_checkpoint import "
                           "FullAC\n");
+    if (j->low)
+        topt_text_add(&t, "from torchtitan.components.quantization import %s\n",
+                      converter_of(j));
     if (k->flavor)
         topt_text_add(&t, "from torchtitan.models.%s import model_registry\n", k->module);
     topt_text_add(&t, "from torchtitan.models.%s.config_registry import %s\n\n\n",
@@ -215,6 +238,8 @@ static int write_config(const struct job *j, const struct known *k, struct sheet
         topt_text_add(&t, "    config.model_spec = model_registry(\"%s\")\n", k->flavor);
     write_parallel(j, &t);
     write_training(j, &t);
+    if (j->low)
+        write_low(j, &t);
     topt_text_add(&t, "    return config\n");
     return topt_sheet_file(s, "topt_torchtitan.py", &t, err);
 }
@@ -224,6 +249,9 @@ static int check(const struct job *j, struct topt_error *err)
     if (topt_job_trains_all(j, "torchtitan", err) ||
         topt_job_splits(j, "torchtitan", 0, err))
         return -1;
+    if (j->cuda_graphs && j->pp > 1)
+        return topt_job_refuse(j, "torchtitan --pipeline 1", err,
+                               "torchtitan has no CUDA graphs over pipeline stages");
     if (j->dp > 1 && j->zero == 1)
         return topt_job_refuse(
             j, "torchtitan", err,
@@ -244,7 +272,10 @@ static void remarks(const struct job *j, const struct known *k, struct sheet *s)
         topt_sheet_differs(s, "parameters are gathered anew in each micro-batch");
     if (j->zero < 2 && j->dp > 1 && j->steps > 1)
         topt_sheet_differs(s, "gradients are reduced in each micro-batch");
-    if (!strcmp(k->function, "llama3_405b"))
+    if (j->low)
+        topt_sheet_script(s,
+                          "the model is compiled (the configuration's section compile)");
+    else if (!strcmp(k->function, "llama3_405b"))
         topt_sheet_differs(s, "that configuration computes in float8 and compiles");
 }
 

@@ -102,8 +102,11 @@ static const char *const collective_names[TOPT_COLLECTIVE_COUNT] = {
     [TOPT_REDUCE_SCATTER] = "reduce_scatter",
     [TOPT_ALL_TO_ALL] = "all_to_all",
     [TOPT_PERMUTE] = "permute"};
-static const char *const dtype_names[TOPT_DTYPE_COUNT] = {
-    [TOPT_F32] = "f32", [TOPT_F64] = "f64", [TOPT_BF16] = "bf16", [TOPT_F16] = "f16"};
+/* Ends with NULL, as a list of fields. */
+static const char *const dtype_names[TOPT_DTYPE_COUNT + 1] = {
+    [TOPT_F32] = "f32",   [TOPT_F64] = "f64",  [TOPT_BF16] = "bf16",
+    [TOPT_F16] = "f16",   [TOPT_F8] = "f8",    [TOPT_F8_BLOCK] = "f8-block",
+    [TOPT_MXF8] = "mxf8", [TOPT_NVF4] = "nvf4"};
 static const char *const work_names[WORKS] = {[TOPT_WORK_MATMUL] = "matmul",
                                               [TOPT_WORK_ATTENTION] = "attention",
                                               [TOPT_WORK_ELEMENTWISE] = "elementwise"};
@@ -188,10 +191,8 @@ static int need_object(const json_t *doc, const char *key, const json_t **ret,
 
 static int read_flops(struct topt_hw *hw, const json_t *device, struct topt_error *err)
 {
-    const char *const fields[] = {dtype_names[0], dtype_names[1], dtype_names[2],
-                                  dtype_names[3], NULL};
     const json_t *flops = json_object_get(device, "flops");
-    if (topt_json_only(flops, "device.flops", fields, err))
+    if (topt_json_only(flops, "device.flops", dtype_names, err))
         return -1;
     for (int t = 0; t < TOPT_DTYPE_COUNT; t++)
         if (topt_json_real_or(flops, "device.flops", dtype_names[t], 1e6, 1e21,
@@ -244,13 +245,11 @@ static int read_sizes(struct topt_hw *hw, const json_t *list, const char *table,
 static int read_by_size(struct topt_hw *hw, const json_t *device, enum topt_work w,
                         struct topt_error *err)
 {
-    const char *const fields[] = {dtype_names[0], dtype_names[1], dtype_names[2],
-                                  dtype_names[3], NULL};
     char table[32], path[48];
     snprintf(table, sizeof table, "%s_by_size", work_names[w]);
     snprintf(path, sizeof path, "device.%s", table);
     const json_t *sizes = json_object_get(device, table);
-    if (sizes && topt_json_only(sizes, path, fields, err))
+    if (sizes && topt_json_only(sizes, path, dtype_names, err))
         return -1;
     for (int t = 0; t < TOPT_DTYPE_COUNT; t++) {
         const json_t *list = json_object_get(sizes, dtype_names[t]);
@@ -356,8 +355,6 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
                                          "workspace_bytes",
                                          "source",
                                          NULL};
-    const char *const types[] = {dtype_names[0], dtype_names[1], dtype_names[2],
-                                 dtype_names[3], NULL};
     const json_t *d;
     int64_t memory, reserve = 0;
     hw->granule_bytes = DEFAULT_GRANULE;
@@ -381,8 +378,8 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
         read_rates_basis(hw, d, err) || read_efficiency(hw, d, err) ||
         read_by_size(hw, d, TOPT_WORK_MATMUL, err) ||
         read_by_size(hw, d, TOPT_WORK_ATTENTION, err) ||
-        topt_products_read(d, types, hw->products, err) ||
-        topt_attention_rates_read(d, types, &hw->attention, err))
+        topt_products_read(d, dtype_names, hw->products, err) ||
+        topt_attention_rates_read(d, dtype_names, &hw->attention, err))
         return -1;
     hw->memory_bytes = memory - reserve;
     hw->capacity_bytes = memory;
@@ -913,7 +910,11 @@ int64_t topt_hw_memory_bytes(const struct topt_hw *hw)
  * for both. */
 static enum topt_dtype rated_as(const struct topt_hw *hw, enum topt_dtype t)
 {
-    return t == TOPT_F16 && !(hw->flops[t] > 0) ? TOPT_BF16 : t;
+    if (hw->flops[t] > 0)
+        return t;
+    if (t == TOPT_F8_BLOCK)
+        return hw->flops[TOPT_MXF8] > 0 ? TOPT_MXF8 : TOPT_F8;
+    return t == TOPT_F16 ? TOPT_BF16 : t;
 }
 
 int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t)

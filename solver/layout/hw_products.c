@@ -31,8 +31,9 @@ static int read_row(const json_t *row, size_t i, const char *const types[],
         t++;
     if (!types[t] || ret[t].share > 0)
         return topt_fail(err, TOPT_ERR_INVAL,
-                         "%s.type must be %s, %s, %s or %s, and of no other row", path,
-                         types[0], types[1], types[2], types[3]);
+                         "%s.type must be one of f32, f64, bf16, f16, f8, f8-block, mxf8 "
+                         "and nvf4, and of no other row",
+                         path);
     if (!json_is_string(json_object_get(row, "source")))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "%s.source must say where the figures come from", path);

@@ -31,7 +31,18 @@ struct topt_group {
     int nodes, per_node, siblings;
 };
 
-enum topt_dtype { TOPT_F32, TOPT_F64, TOPT_BF16, TOPT_F16, TOPT_DTYPE_COUNT };
+enum topt_dtype {
+    TOPT_F32,
+    TOPT_F64,
+    TOPT_BF16,
+    TOPT_F16,
+    TOPT_DTYPE_STORED, /* that tensors have; the others are of operands of products alone: */
+    TOPT_F8 = TOPT_DTYPE_STORED, /* FP8 with a scale for a tensor or a row */
+    TOPT_F8_BLOCK,               /* ... for 128 numbers */
+    TOPT_MXF8,                   /* MXFP8 */
+    TOPT_NVF4,                   /* NVFP4 */
+    TOPT_DTYPE_COUNT
+};
 const char *topt_dtype_name(enum topt_dtype t);
 int topt_dtype_bytes(enum topt_dtype t);
 /* Has the type two bytes, so that training keeps a copy of parameters in f32? */
@@ -115,7 +126,8 @@ int64_t topt_hw_allocator_permille(const struct topt_hw *hw, int64_t otherwise);
 /* The share of a device's computing that a collective takes while it runs beside it. */
 double topt_hw_collective_share(const struct topt_hw *hw);
 
-/* f16 is had where the profile has bf16, too, and goes by its figures where it has none of its own. */
+/* f16 is had where the profile has bf16, too, and goes by its figures where it has none of its own; likewise f8-block by
+ * those of mxf8, as Transformer Engine does it there, or of f8. */
 int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t);
 /* Peak operations a second, 0 without figures of its own; bytes a second of a node's network, 0 without;
  * those of a device inside its node. */

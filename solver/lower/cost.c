@@ -3,6 +3,7 @@
  *
  * A strategy's cost (strategy_total.c) is the plain sum over them, plus caps on what is in
  * flight. */
+#include "low.h"
 #include "operator.h"
 #include "param.h"
 #include "recompute.h"
@@ -232,7 +233,9 @@ struct topt_edge_end topt_edge_producer(const struct topt_costing *k, int op,
     const struct topt_op *o = &k->model->op[op];
     return (struct topt_edge_end){.value = topt_value_layout(o, o->output, c, k->mesh),
                                   .grad = topt_grad_layout(o, o->output, c, k->mesh),
-                                  .recompute = c->recompute};
+                                  .recompute = c->recompute,
+                                  .moved_permille =
+                                      topt_low_moved_permille(k->settings, k->model, op)};
 }
 
 struct topt_edge_end topt_edge_hub(const struct topt_costing *k, const struct topt_hub *h)
@@ -258,11 +261,14 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
 {
     const struct topt_op *o = &k->model->op[op];
     int x = o->input[input];
-    struct topt_edge_end e = {.value = topt_value_layout(o, x, c, k->mesh),
-                              .grad = topt_grad_layout(o, x, c, k->mesh),
-                              .recompute = c->recompute,
-                              .needed = c->recompute || keeps_input(k, op, input),
-                              .op_bytes = op_transient};
+    struct topt_edge_end e = {
+        .value = topt_value_layout(o, x, c, k->mesh),
+        .grad = topt_grad_layout(o, x, c, k->mesh),
+        .recompute = c->recompute,
+        .needed = c->recompute || keeps_input(k, op, input),
+        .op_bytes = op_transient,
+        .moved_permille = topt_low_moved_permille(k->settings, k->model, op),
+        .kept_permille = topt_low_kept_permille(k->settings, k->model, op, input)};
     for (int i = 0; i < o->ninputs; i++) {
         int y = o->input[i];
         struct topt_shape s = topt_operand_shape(o, y);
@@ -360,6 +366,13 @@ static int cost_recomputed(const struct edge *e, struct topt_edge_alternative *a
     return 1;
 }
 
+/* Of a tensor with one use; a hub's copy has several, which keep it as it is. */
+static int64_t kept_of(const struct edge *e, int64_t bytes)
+{
+    int permille = e->from->hub || e->to->recompute ? 1000 : e->to->kept_permille;
+    return topt_permille(bytes, permille);
+}
+
 /* The consumer's copy is kept; or the producer's, which is moved again in backward.  A
  * consumer that recomputes needs it from then until its own backward. */
 static int cost_kept(const struct edge *e, struct topt_edge_alternative *a)
@@ -370,13 +383,13 @@ static int cost_kept(const struct edge *e, struct topt_edge_alternative *a)
     if (!to->needed)
         return 1;
     if (!(e->in_place && hub_kept))
-        a->kept = e->after;
+        a->kept = kept_of(e, e->after);
     if (e->in_place || (from->hub && !hub_kept) || topt_layout_partial_mask(&from->value))
         return 1;
     *b = *a;
     b->keep = TOPT_KEEP_BEFORE;
     b->moves++;
-    b->kept = from->hub ? 0 : e->before;
+    b->kept = from->hub ? 0 : kept_of(e, e->before);
     if (to->recompute) {
         b->recomputed = e->after;
         return 2;
@@ -428,15 +441,17 @@ void topt_cost_edge_by(const struct topt_costing *k, const struct topt_edge_end 
                        const struct topt_move_cost *back, struct topt_edge_cost *ret)
 {
     struct topt_edge_alternative a[2];
+    struct topt_move_cost forth = *there, home = back ? *back : *there;
+    topt_low_moves(from, to, &forth, back ? &home : NULL);
     *ret = (struct topt_edge_cost){.keep = {TOPT_KEEP_AFTER, TOPT_KEEP_BEFORE}};
     ret->nalts = topt_edge_alternatives(
         k, from, to, topt_layout_equal(&from->value, &to->value), there, back, a);
     for (int i = 0; i < ret->nalts; i++) {
         struct topt_fragment_cost *c = &ret->alt[i];
         for (int m = 0; m < a[i].moves; m++)
-            add_network(c, m ? TOPT_DURING_BACKWARD : TOPT_DURING_FORWARD, there);
+            add_network(c, m ? TOPT_DURING_BACKWARD : TOPT_DURING_FORWARD, &forth);
         if (back)
-            add_network(c, TOPT_DURING_BACKWARD, back);
+            add_network(c, TOPT_DURING_BACKWARD, &home);
         c->class_bytes[TOPT_CLASS_KEPT] = a[i].kept;
         c->class_bytes[TOPT_CLASS_RECOMPUTED] = a[i].recomputed;
         c->transient_bytes = a[i].transient;

@@ -26,6 +26,7 @@
  * kernel reads is then unpacked for it each time, after it was gathered in few bits. */
 #include "param.h"
 
+#include "low.h"
 #include "rows.h"
 
 /* A parameter of an operator under a configuration. */
@@ -169,6 +170,12 @@ static void pack(const struct topt_fragments *f, int64_t bits, struct topt_buffe
     b->elem = TOPT_ELEM_BYTE;
 }
 
+/* Is it a weight of products in few bits?  Biases beside it are not. */
+static int is_low(const struct param *p)
+{
+    return topt_low_runs(p->f->settings, p->f->model, p->op) && p->shape.ndim > 1;
+}
+
 /* Is there a master copy of parameters in f32 beside them? */
 static int has_master(const struct topt_settings *s)
 {
@@ -307,7 +314,11 @@ static int init_value(const struct param *p)
     struct topt_buffer v = buffer_of(p, layout_at(p, TOPT_ZERO_PARAM), TOPT_CLASS_PARAM);
     if (p->o->attrs.bits)
         pack(p->f, p->o->attrs.bits, &v);
-    else if (p->f->settings->rest_f32 && p->o->attrs.frozen)
+    else if (p->f->settings->low_params && is_low(p)) {
+        v.elem = TOPT_ELEM_BYTE; /* of which one copy is moved */
+        v.bytes = topt_low_parameter_bytes(
+            p->f->settings, topt_layout_elements(p->f->mesh, &v.shape, &v.layout));
+    } else if (p->f->settings->rest_f32 && p->o->attrs.frozen)
         v.elem = TOPT_ELEM_WIDE;
     int buffer = p->b->param[p->x] = topt_fragment_block(p->f, v);
     return buffer < 0 ? -1
@@ -502,7 +513,11 @@ static struct gathered gathered_of(const struct param *p)
     }
     struct gathered g = {0};
     if (p->at == TOPT_ZERO_PARAM)
-        g.value = value;
+        g.value = s->low_params && is_low(p)
+                      ? topt_low_parameter_bytes(
+                            s, topt_layout_elements(mesh, shape, &p->whole)) /
+                            2
+                      : value;
     if (p->at == TOPT_ZERO_GRADIENT)
         g.whole = value;
     if (!topt_is_trained(p->o, p->x))
@@ -624,6 +639,9 @@ void topt_param_buffers(const struct topt_fragments *f, int op,
         if (f->settings->rest_f32 && op == f->model->head && w.o->attrs.frozen)
             cost->class_bytes[TOPT_CLASS_KEPT] += topt_block_bytes(
                 f->mesh, f->settings, &p.shape, &p.whole, TOPT_ELEM_REAL);
+        if (!f->settings->low_apart && !f->settings->low_params && is_low(&p))
+            cost->class_bytes[TOPT_CLASS_PARAM] += topt_low_parameter_bytes(
+                f->settings, topt_layout_elements(f->mesh, &p.shape, &p.whole));
         if (f->settings->gather == TOPT_GATHER_UNIT)
             hold_in_units(&p, cost);
         else if (f->settings->gather == TOPT_GATHER_POOL)

@@ -6,6 +6,7 @@
  * from its pieces. */
 #include "tally.h"
 
+#include "low.h"
 #include "param.h"
 #include "rows.h"
 
@@ -222,10 +223,11 @@ struct topt_time topt_kernel_time(const struct topt_costing *k, const struct top
 {
     int64_t flops = o->spec->flops(o, kernel, len);
     int backward = kernel == TOPT_K_ATTENTION_BWD;
+    int low = topt_low_runs(k->settings, k->model, (int)(o - k->model->op));
     if (topt_kernel_work(kernel) == TOPT_WORK_MATMUL)
-        return topt_hw_product(k->hw, k->settings->dtype, flops,
-                               topt_written_numbers(o, kernel, len), bytes,
-                               k->mesh->devices);
+        return topt_hw_product(
+            k->hw, low ? topt_low_type(k->settings->low) : k->settings->dtype, flops,
+            topt_written_numbers(o, kernel, len), bytes, k->mesh->devices);
     if (kernel != TOPT_K_ATTENTION_FWD && !backward)
         return topt_hw_compute(k->hw, k->settings->dtype, topt_kernel_work(kernel), flops,
                                bytes, k->mesh->devices);
@@ -248,7 +250,8 @@ static struct topt_time own_kernel(const struct topt_tally *t, const struct topt
     return topt_kernel_time(t->k, o, i->kernel, t->len, bytes);
 }
 
-/* All that a framework does in one direction is priced with the first of our kernels. */
+/* All that a framework does in one direction, casts to few bits too, is priced with the first of our
+ * kernels. */
 static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
 {
     struct topt_eager e;
@@ -263,6 +266,14 @@ static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
         t->kernels += e.kernels[i->backward];
     }
     t->told |= how != TOPT_EAGER_ALIKE;
+    if (!t->told && i->kernel != TOPT_K_LOAD &&
+        topt_low_runs(t->k->settings, t->k->model, i->op)) {
+        struct topt_low_casts casts =
+            topt_low_casts(t->k->settings, &t->k->model->op[i->op], t->len, i->backward);
+        time.ns += elementwise(t, casts.bytes).ns;
+        t->kernels += casts.kernels;
+        t->told = 1;
+    }
     return time;
 }
 
@@ -279,6 +290,22 @@ static struct topt_time halo(const struct topt_tally *t, const struct topt_instr
     return topt_router_time(t->k->router, TOPT_PERMUTE, i->axes, a > b ? a - b : b - a);
 }
 
+/* Bytes of a gather, less where it is for a product in few bits: of a value for the operator at hand, of its
+ * gradient for the producer. */
+static int64_t gathered(const struct topt_tally *t, const struct topt_instr *i,
+                        int64_t bytes)
+{
+    const struct topt_model *m = t->k->model;
+    const struct topt_buffer *b = &t->named[i->a];
+    if (i->move.kind != TOPT_MOVE_ALL_GATHER || b->operand < 0 || !t->k->settings->low)
+        return bytes;
+    const struct topt_operand *x = &m->op[b->op].operand[b->operand];
+    if (x->role != TOPT_INPUT && x->role != TOPT_OUTPUT)
+        return bytes;
+    int op = x->role == TOPT_INPUT ? m->tensor[x->tensor].producer : i->op;
+    return topt_permille(bytes, topt_low_moved_permille(t->k->settings, m, op));
+}
+
 static struct topt_time move(const struct topt_tally *t, const struct topt_instr *i)
 {
     const struct topt_buffer *b = &t->named[i->a];
@@ -287,7 +314,19 @@ static struct topt_time move(const struct topt_tally *t, const struct topt_instr
     int64_t bytes = topt_move_bytes(t->k->mesh, &b->shape, &i->move,
                                     topt_element_bytes(t->k->settings, b->elem));
     return topt_router_time(t->k->router, topt_move_collective(i->move.kind), i->axes,
-                            bytes);
+                            gathered(t, i, bytes));
+}
+
+/* Of a loss that is scaled: gradients are brought to f32, where they are not, divided by the scale and
+ * looked through for what is not finite, as PyTorch's GradScaler, Megatron-LM's and DeepSpeed's optimizers do
+ * (torch/amp/grad_scaler.py v2.14.1, core/optimizer/optimizer.py d98e8a6, runtime/fp16 edaa722). */
+static int64_t unscaled_bytes(const struct topt_tally *t, int gradient)
+{
+    int each = topt_element_bytes(t->k->settings, t->named[gradient].elem);
+    int64_t numbers = bytes_of(t, gradient) / each;
+    if (t->k->settings->dtype != TOPT_F16)
+        return 0;
+    return (2 * 4 + (each < 4 ? each + 4 : 0)) * numbers;
 }
 
 /* One kernel; or a framework's steps: moments, their root, the quotient, the decay. */
@@ -300,10 +339,10 @@ static struct topt_time update(const struct topt_tally *t, const struct topt_ins
     if (t->named[i->b].rows || i->axes)
         return topt_rows_update_price(&(struct topt_seen){t->k, t->named, t->len}, i);
     if (steps)
-        return elementwise(t, 4 * steps * numbers);
+        return elementwise(t, 4 * steps * numbers + unscaled_bytes(t, i->b));
     return elementwise(t, 2 * (bytes_of(t, i->a) + bytes_of(t, i->c) + bytes_of(t, i->d) +
                                bytes_of(t, i->e)) +
-                              bytes_of(t, i->b));
+                              bytes_of(t, i->b) + unscaled_bytes(t, i->b));
 }
 
 struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr *i,

@@ -111,6 +111,21 @@ enum topt_gather {
 };
 const char *topt_gather_name(enum topt_gather g);
 
+/* Types of few bits in which products of layers run, by how their numbers are scaled (low.c). */
+enum topt_low {
+    TOPT_LOW_NONE,
+    TOPT_LOW_DELAYED,
+    TOPT_LOW_TENSORWISE,
+    TOPT_LOW_ROWWISE,
+    TOPT_LOW_BLOCKWISE,
+    TOPT_LOW_MXFP8,
+    TOPT_LOW_NVFP4,
+    TOPT_LOW_COUNT
+};
+const char *topt_low_name(enum topt_low r);
+/* The type of these products, of which profiles have the rates. */
+enum topt_dtype topt_low_type(enum topt_low r);
+
 /* The settings that decide bytes besides the layouts. */
 struct topt_settings {
     enum topt_dtype dtype;         /* of activations, weights and gradients */
@@ -158,7 +173,11 @@ struct topt_settings {
     /* Under by_schedule: the time in which the host starts one kernel, beside the device's work; 0: it is
      * never late. */
     int64_t host_ns;
+    int cuda_graphs; /* why host_ns is 0: kernels are recorded once and replayed */
     enum topt_loss_kernel loss;
+    enum topt_low low; /* of products of layers beside bf16 */
+    int low_apart;     /* low: by torchao's casts, not Transformer Engine's */
+    int low_params;    /* low: their weights are stored and gathered in these bits */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
@@ -582,6 +601,9 @@ struct topt_edge_end {
     int64_t others_bytes; /* consumer: its other inputs, live beside this one */
     int64_t op_bytes;     /* consumer: transients of its own fragments */
     int64_t out_bytes;    /* consumer: gradient of its output */
+    /* The same for all configurations of an operator, thousandths of the tensor: what a consumer keeps for
+     * backward, and what moves where this end gathers it (0: all). */
+    int kept_permille, moved_permille;
 };
 
 /* The ends that follow from configurations. */
@@ -637,6 +659,10 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
                            const struct topt_move_cost *there,
                            const struct topt_move_cost *back,
                            struct topt_edge_alternative ret[2]);
+/* Moves of a value there and of its gradient back (NULL: none) as these ends gather them: operands of products
+ * in few bits go in these. */
+void topt_low_moves(const struct topt_edge_end *from, const struct topt_edge_end *to,
+                    struct topt_move_cost *there, struct topt_move_cost *back);
 /* With what its time rests on. */
 void topt_cost_edge_by(const struct topt_costing *k, const struct topt_edge_end *from,
                        const struct topt_edge_end *to, const struct topt_move_cost *there,

@@ -357,6 +357,7 @@ struct topt_op_spec {
     topt_attr_set attrs;   /* what it takes */
     uint8_t loss;          /* its output is a loss for each sample or token */
     const char *plan_only; /* what no backend computes; NULL: the kernels are there */
+    uint8_t low;           /* frameworks run its products in types of few bits */
     uint8_t coupled; /* mixes samples of a batch: micro-batches would change the result */
     int ndims;
     struct topt_opdim_spec dim[TOPT_MAX_OPDIMS];
@@ -458,6 +459,7 @@ const char *topt_activation_name(enum topt_activation a);
     X(EPS, eps, REAL)                                                                      \
     X(INIT_STD, init_std, REAL)            /* 0: the kind's default */                     \
     X(ZERO, zero, BOOLEAN)                 /* linear: weights start as zeros */            \
+    X(UNIFORM, uniform, BOOLEAN)           /* linear: weights start within 1 / sqrt(inputs) of 0 */ \
     X(FROZEN, frozen, BOOLEAN)             /* parameters are read, not trained */          \
     X(BITS, bits, WHOLE)                   /* frozen: of a stored number, 4 or 8; 0: of dtype */ \
     X(CHANNELS, channels, WHOLE)           /* image */                                     \
@@ -648,6 +650,9 @@ int64_t topt_expert_slots(const struct topt_attrs *a, int64_t seq, int64_t exper
 /* Keys that a query of an attention may see: all, or as many as its window or chunk holds. */
 int64_t topt_attention_keys(const struct topt_op *op);
 
+/* Numbers of these operands (bit o: its value, bit 16+o: its gradient) in a local box. */
+int64_t topt_touched_numbers(const struct topt_op *op, uint32_t operands,
+                             const int64_t *len);
 /* Numbers that one of the operator's kernels writes for a local box; 0: it has no such kernel. */
 int64_t topt_written_numbers(const struct topt_op *op, enum topt_kernel k,
                              const int64_t *len);

@@ -52,6 +52,8 @@ static void add_assumed(struct topt_text *t, const json_t *assumed, const char *
         else
             topt_text_add(t, "%s %s", topt_json_words_at(x, "what"),
                           json_string_value(value));
+        if (!strcmp(key, "value") && json_object_get(x, "why"))
+            topt_text_add(t, ": %s", topt_json_words_at(x, "why"));
     }
 }
 

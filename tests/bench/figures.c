@@ -17,7 +17,7 @@ const char *kind_name(enum kind k)
 {
     static const char *const names[KINDS] = {
         [KIND_OLDER] = "time, software before 2024 or in f32",
-        [KIND_NEWER] = "time, newer software in bf16",
+        [KIND_NEWER] = "time, newer software in bf16 or fewer bits",
         [KIND_MEMORY] = "memory"};
     return names[k];
 }

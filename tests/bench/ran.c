@@ -124,13 +124,18 @@ static void say(char *to, size_t size, const char *cell)
 static struct topt_request request_of(const struct row *r, const struct topt_model *m,
                                       const struct topt_hw *hw)
 {
-    int pure = !strcmp(r->precision, "f32") || !strcmp(r->precision, "bf16");
-    struct topt_query words = {.mode = "profiling"};
+    static const char with[] = "+params"; /* weights in few bits, too */
+    struct topt_query words = {.mode = "profiling",
+                               .fp8_params = strstr(r->precision, with) != NULL};
     SAY(words, framework, r->framework);
-    SAY(words, precision,
-        pure                               ? r->precision
-        : topt_hw_has_dtype(hw, TOPT_BF16) ? "bf16-mixed"
-                                           : "fp16-mixed");
+    if (row_is_narrow(r))
+        snprintf(words.precision, sizeof words.precision, "%.*s",
+                 (int)strcspn(r->precision, "+"), r->precision);
+    else if (!strcmp(r->precision, "f32") || !strcmp(r->precision, "bf16"))
+        SAY(words, precision, r->precision);
+    else
+        SAY(words, precision,
+            topt_hw_has_dtype(hw, TOPT_BF16) ? "bf16-mixed" : "fp16-mixed");
     SAY(words, optimizer, r->optimizer);
     SAY(words, sequence_parallel, r->sequence_parallel);
     SAY(words, overlap, r->overlap);
@@ -148,6 +153,7 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     q.expert = r->expert > 1 ? r->expert : 1;
     if (topt_request_complete(&q, &err))
         give_up(r, err.text);
+    q.settings.gradient_f32 = q.settings.gradient_f32 && strcmp(r->gradients, "bf16");
     return q;
 }
 
@@ -352,7 +358,7 @@ static void cost_on(const struct row *r, struct topt_grid_search *s, struct ran 
     evaluate(r, &k, plan, ret);
     if (recompute_of(r)->keeps_linear)
         add_bytes(ret, TOPT_CLASS_KEPT, unread(&k, plan));
-    if (*r->gradients)
+    if (!strcmp(r->gradients, "throughout"))
         add_bytes(ret, TOPT_CLASS_GRAD, not_yet(r, k, plan, ret));
     topt_strategy_destroy(plan);
 }

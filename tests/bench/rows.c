@@ -92,6 +92,12 @@ static int with_experts_apart(const struct row *r)
     return r->expert > 1;
 }
 
+/* A row with more ranks for experts than a stage has is misprinted, or its stages share them. */
+static int with_experts_beyond(const struct row *r)
+{
+    return r->expert > 1 && r->expert * r->pipeline > r->gpus;
+}
+
 static int in_eight_bits(const struct row *r)
 {
     return !strcmp(r->precision, "fp8");
@@ -112,6 +118,7 @@ static const struct mechanism {
     {"pipeline", in_stages, 1},
     {"context", in_contexts, 0},
     {"expert", with_experts_apart, 1},
+    {"expert-ranks", with_experts_beyond, 0},
     {"fp8", in_eight_bits, 0},
     {"adapters-tensor", with_adapters_split, 0},
     {"async-tensor", NULL, 0},
@@ -158,6 +165,11 @@ int row_needs(const struct row *r, int i)
 {
     const struct mechanism *m = &mechanisms[i];
     return m->needed ? m->needed(r) : has_word(r->needs, m->name);
+}
+
+int row_is_narrow(const struct row *r)
+{
+    return !in_eight_bits(r) && strpbrk(r->precision, "48") != NULL;
 }
 
 int row_is_costed(const struct row *r)
@@ -252,6 +264,7 @@ static void check(const struct reader *r, const struct row *row, const json_t *m
     static const char *const measures[] = {"", "s", "tokens/s/gpu", "tflops/gpu", NULL};
     static const char *const kinds[] = {"",        "tensors",    "allocated", "reserved",
                                         "process", "at-failure", NULL};
+    static const char *const gradients[] = {"", "throughout", "bf16", NULL};
     static const char *const outcomes[] = {"ran", "oom", "left out", NULL};
     const char *needs = row->needs;
     size_t n;
@@ -259,6 +272,8 @@ static void check(const struct reader *r, const struct row *row, const json_t *m
         refuse(r, "source", "", "give 'repository:path', a paper or a page");
     if (!is_among(row->outcome, outcomes))
         refuse(r, "outcome", row->outcome, "give ran, oom or left out");
+    if (!is_among(row->gradients, gradients))
+        refuse(r, "gradients", row->gradients, "give throughout or bf16");
     for (const char *word; (word = next_word(&needs, &n));) {
         int i = 0;
         while (i < MECHANISMS &&

@@ -28,13 +28,15 @@ struct row {
         *recompute; /* "none", "blocks", "whole", "second", "products", "attention" */
     int64_t seq, batch, micro; /* positions, samples of a step, of a GPU at a time */
     const char
-        *precision;    /* "f32", "bf16-mixed", "autocast", "main-f32", "bf16", "fp8" */
+        /* "f32", "bf16-mixed", "autocast", "main-f32", "bf16"; of products in few bits as questions have it,
+         * "fp8-tensorwise+params" with weights in them, "fp8" where the source does not say the scaling */
+        *precision;
     const char *train; /* "lora:16"; "": all parameters */
     const char *optimizer, *framework;
     /* Of the software that ran; "": the framework's. */
     const char *overlap, *eager, *attention;
     const char *
-        gradients; /* "throughout": there all the time, as before PyTorch 2.0; "": as made */
+        gradients; /* "throughout": there all the time, as before PyTorch 2.0; "bf16": added up so; "": as made */
     const char *measure; /* of 'value': "s", "tokens/s/gpu", "tflops/gpu" */
     double value;
     double memory_gib; /* of a GPU */
@@ -83,6 +85,8 @@ int row_is_left_out(const struct row *r);
 /* The mechanisms that a run may need and plans here may lack, from 0; NULL at the end. */
 const char *row_mechanism(int i);
 int row_needs(const struct row *r, int i);
+/* Do its products run in few bits, of which the scaling is known? */
+int row_is_narrow(const struct row *r);
 /* Does ran.c cost it: does it need nothing that plans here lack? */
 int row_is_costed(const struct row *r);
 

@@ -10,7 +10,8 @@ static const struct topt_elastic three = {
     .n = 3,
     .submitted = 1,
     .min_efficiency = 0.8,
-    .by_node = 1};
+    .by_node = 1,
+    .steps = 900};
 
 static void test_round(void)
 {
@@ -19,12 +20,13 @@ static void test_round(void)
     topt_text_add(&t, "my own words ");
     topt_elastic_word(&three, &t);
     ok(!strcmp(t.s, "my own words topt-elastic=1x2:48876832501,1x4:23000000000*,"
-                    "2x4:12000000000;min-efficiency=0.8;tasks=node"),
+                    "2x4:12000000000;min-efficiency=0.8;tasks=node;steps=900"),
        "%s", t.s);
     topt_text_add(&t, " and more");
     is_int(topt_elastic_read(t.s, &back), 1, "read");
-    ok(back.n == 3 && back.submitted == 1 && back.by_node && back.min_efficiency == 0.8 &&
-           back.shape[2].nodes == 2 && back.shape[2].gpus_per_node == 4 &&
+    ok(back.n == 3 && back.steps == 900 && back.submitted == 1 && back.by_node &&
+           back.min_efficiency == 0.8 && back.shape[2].nodes == 2 &&
+           back.shape[2].gpus_per_node == 4 &&
            back.shape[0].time_ns == three.shape[0].time_ns,
        "as it was");
     is_int(topt_elastic_find(&back, 2, 4), 2, "found");
@@ -52,6 +54,8 @@ static void test_refused(void)
         "topt-elastic=1x2:5*,",          /* nothing behind the comma */
         "topt-elastic=1x2:5*;tasks=cpu", /* an unknown word */
         "topt-elastic=1x2:5*;min-efficiency=2",
+        "topt-elastic=1x2:5*;steps=0",
+        "topt-elastic=1x2:5*;steps=9;",
         "topt-elastic=1x2:5*;min-efficiency=nan",
         "topt-elastic=9999999999x2:5*",
         "topt-elastic=1x2:99999999999999999999*",

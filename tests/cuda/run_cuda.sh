@@ -79,7 +79,7 @@ if [ -n "$mpiexec" ]; then
             [ "$(losses out | cut -c1-14)" = "$(losses on-host | cut -c1-14)" ]
         check "two GPUs, $comm"
     done
-    grep -q "note: --overlap: nothing runs beside what computes over 'staged'" err
+    grep -q "warning: --overlap: nothing runs beside what computes over 'staged'" err
     check "... by way of the hosts' memory nothing overlaps, which is said"
     TOPT_FAKE_GPUS=1 refused 1 'use the same GPU' "$mpiexec" -n 2 "$runtime" run plan2-0.json \
         --data text --device cuda

@@ -67,6 +67,22 @@ check "a job reports a step" 201
 topt_client observations -o "$dir/seen.json"
 [ "$status" = 0 ] && "$(dirname "$client")/topt-solver" calibrate "$hw" "$dir/seen.json" >"$dir/body" 2>"$dir/err" && says 'seen.json: job 17 +1.00 s'
 ok $? "what jobs measured, with their plans, for topt calibrate"
+# What fewer GPUs would have saved: of a job that reports its steps, and of one whose time accounting has.
+topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --mode mini-time --gpus 4
+four=$(planned)
+for job in 18 19; do
+    steps=$([ $job = 18 ] && echo ',"steps":3600' || echo "")
+    ask POST /v1/observations -H 'Content-Type: application/json' -d "{\"job\":$job,\"plan_id\":\"$four\",\"step_ns\":1000000000,\"peak_bytes\":1073741824$steps}"
+done
+topt_client savings
+[ "$status" = 0 ] && says '^ +18 .* 4 +[12] +4\.0 +[0-3]\.[0-9] +1\.0+ GiB' && says '^left out: 1 jobs'; ok $? "topt client savings: $(grep -E '^ +18 ' "$dir/body")"
+mkdir -p "$dir/fake" && printf '#!/bin/sh\necho "19|physics|7200"\necho "18||"\n' >"$dir/fake/sacct" && chmod 755 "$dir/fake/sacct"
+PATH=$dir/fake:$PATH topt_client savings -o "$dir/savings.csv"
+[ "$status" = 0 ] && grep -qE '^19,[a-z0-9]+,physics,4,[12],8\.000,[0-9.]+,1073741824' "$dir/savings.csv" && grep -qE '^18,[a-z0-9]+,,4,[12],4\.000,' "$dir/savings.csv"
+ok $? "with accounting, as CSV: $(grep ^19 "$dir/savings.csv")"
+PATH=$dir/fake:$PATH topt_client savings -o "$dir/savings.html"
+[ "$status" = 0 ] && grep -q '<td>physics<td>1<td>8.0<td>' "$dir/savings.html"
+ok $? "and as a page"
 topt_client get-plan "$id" -o "$dir/pinned.json"
 [ "$status" = 0 ] && grep -q '"format":"topt-plan/1"' "$dir/pinned.json"; ok $? "topt client get-plan"
 topt_client get-plan p-0000000000000000; [ "$status" = 1 ] && says 'was given out'; ok $? "one that never was"

@@ -4,10 +4,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "change.h"
 #include "journal.h"
+#include "mend.h"
 #include "policy.h"
 #include "tap.h"
 #include "topt_text.h"
@@ -41,6 +43,7 @@ static void read_nodes(int used_1, int used_2, struct site_slurm *ret)
     "topt-elastic=1x1:4000000000" a ",1x2:2000000000" b ",1x4:1000000000" c              \
     ",2x4:800000000" d
 
+enum { now_s = 1795760000 };
 static const char *limit = "01:00:00";
 
 /* A line of a job as scontrol says it. */
@@ -58,8 +61,14 @@ static void add_job(struct topt_text *t, int id, int nodes, int each, const char
                   nodes * each, nodes * each, each, each, more, comment, each);
 }
 
-static const struct rightsize_limits usual = {
-    .jobs = 20, .per_user = 5, .min_efficiency = 0.8, .max_slowdown = 4, .settle_s = 600};
+static const struct rightsize_limits usual = {.jobs = 20,
+                                              .per_user = 5,
+                                              .min_efficiency = 0.8,
+                                              .max_slowdown = 4,
+                                              .settle_s = 600,
+                                              .most_overhead = 0.25,
+                                              .least_overhead = 0.05,
+                                              .most_share = 1};
 
 /* What is decided, as "1:1x2 2:-": a job and its new shape. */
 static void decided(const char *text, struct topt_text *jobs, int used_1, int used_2,
@@ -73,13 +82,15 @@ static void decided(const char *text, struct topt_text *jobs, int used_1, int us
     struct topt_text is = {0}, whys = {0};
     read_nodes(used_1, used_2, &s);
     if (site_queue_read(jobs->s, &q, &err) ||
-        rightsize_decide(&s, &q, past, past != NULL, limits, &p, &err))
+        rightsize_decide(&s, &q, past, past != NULL, limits, now_s, &p, &err))
         abort();
     for (size_t i = 0; i < p.n; i++) {
         const struct rightsize_choice *c = &p.choice[i];
+        if (!c->job->is_elastic)
+            continue;
         const struct topt_elastic_shape *to =
             c->to < 0 ? NULL : &c->job->elastic.shape[c->to];
-        topt_text_add(&is, "%s%lld:", i ? " " : "", (long long)c->job->id);
+        topt_text_add(&is, "%s%lld:", is.len ? " " : "", (long long)c->job->id);
         if (!to)
             topt_text_add(&is, "-");
         else
@@ -105,26 +116,28 @@ static void test_policy(void)
     struct rightsize_limits l = usual;
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
     decided("a job that waits", &t, 2, 3, &usual, NULL, "1:1x2/120",
-            "the largest that fits");
+            "2.0 h, a year or more earlier than with the 4 that it asked for");
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
     decided("one GPU is left", &t, 3, 4, &usual, NULL, "1:1x1/240", "");
     limit = "03:00:00";
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
-    decided("its time limit can't follow", &t, 3, 4, &usual, NULL, "1:-", "no shape");
+    decided("its time limit can't follow", &t, 3, 4, &usual, NULL, "1:-",
+            "starts in a year or more");
     limit = "01:00:00";
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", "") ";min-efficiency=1");
     decided("one GPU as well as four", &t, 3, 4, &usual, NULL, "1:1x1/240", "");
     l.max_slowdown = 3;
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
-    decided("four times as slow is too slow", &t, 3, 4, &l, NULL, "1:-", "no shape");
+    decided("four times as slow is too slow", &t, 3, 4, &l, NULL, "1:-",
+            "starts in a year or more");
     l = usual;
     l.min_gpus = 2;
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
-    decided("--min-gpus", &t, 3, 4, &l, NULL, "1:-", "no shape");
+    decided("--min-gpus", &t, 3, 4, &l, NULL, "1:-", "starts in a year or more");
     add_job(&t, 1, 1, 4, "Resources", "", "");
     add_job(&t, 2, 1, 2, "Priority", "", SHAPES("", "*", "", ""));
     decided("behind one that did not agree", &t, 2, 3, &usual, NULL, "2:-",
-            "job 1 before it waits");
+            "as it asked");
     add_job(&t, 1, 1, 4, "Dependency", "", SHAPES("", "", "*", ""));
     add_job(&t, 2, 1, 4, "JobHeldUser", "", SHAPES("", "", "*", ""));
     decided("jobs that wait for something else", &t, 2, 3, &usual, NULL, "", "");
@@ -133,14 +146,16 @@ static void test_policy(void)
     decided("what one gets is not the next one's", &t, 2, 3, &usual, NULL,
             "1:1x2/120 2:1x1/240", "");
     add_job(&t, 1, 1, 2, "None", "", SHAPES("", "*", "", ""));
-    decided("nobody else waits: grown", &t, 0, 4, &usual, NULL, "1:1x4", "no other job");
+    decided("nobody else waits: grown", &t, 0, 4, &usual, NULL, "1:1x4",
+            "30 min, 30 min earlier");
     add_job(&t, 1, 1, 2, "None", "QOS=short", SHAPES("", "*", "", ""));
     decided("but not beyond its QOS", &t, 0, 4, &usual, NULL, "1:-", "");
     add_job(&t, 1, 1, 4, "None", "", SHAPES("", "", "*", ""));
     decided("but not where GPUs are used badly", &t, 0, 0, &usual, NULL, "1:-",
-            "fits in what is idle");
+            "as it asked");
     l = usual;
     l.min_efficiency = 0.5;
+    l.most_overhead = l.least_overhead = 1;
     add_job(&t, 1, 1, 4, "None", "", SHAPES("", "", "*", ""));
     decided("unless it is asked", &t, 0, 0, &l, NULL, "1:2x4", "");
     l.max_gpus = 4;
@@ -148,7 +163,8 @@ static void test_policy(void)
     decided("--max-gpus", &t, 0, 0, &l, NULL, "1:-", "");
     add_job(&t, 1, 1, 2, "None", "", SHAPES("", "*", "", ""));
     add_job(&t, 2, 2, 4, "Resources", "", "");
-    decided("somebody else waits: not grown", &t, 0, 4, &usual, NULL, "1:-", "");
+    decided("grown for as long as somebody waits for longer", &t, 0, 4, &usual, NULL,
+            "1:1x4", "");
     state = "IDLE+RESERVED";
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
     decided("what is reserved is not idle", &t, 2, 0, &usual, NULL, "1:1x2/120", "");
@@ -156,7 +172,54 @@ static void test_policy(void)
     add_job(&t, 1, 1, 1, "Priority", "", SHAPES("", "", "*", ""));
     add_job(&t, 2, 2, 4, "Resources", "", "");
     decided("a shrunk one gets its own back", &t, 1, 0, &usual, NULL, "1:1x4/15",
-            "its own GPUs are idle");
+            "as it asked");
+}
+
+/* What runs ends by its limit, and what is reserved is nobody's. */
+static void test_timeline(void)
+{
+    struct topt_text t = {0};
+    time_t end = now_s + 600;
+    char when[40];
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", localtime(&end));
+    static const char running[] =
+        "JobId=50 UserId=u5(5) JobState=RUNNING Priority=1 "
+        "TimeLimit=01:00:00 EndTime=%s NodeList=n1 NumNodes=1 NumCPUs=2 "
+        "TresPerNode=gres:gpu:2\n";
+    topt_text_add(&t, running, when);
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    decided("it ends first with what becomes free", &t, 2, 4, &usual, NULL, "1:-",
+            "starts in 10 min, when job 50 ends, and ends in 1.1 h, as it asked");
+    topt_text_add(&t, running, when);
+    add_job(&t, 1, 1, 4, "Resources", "", "");
+    add_job(&t, 2, 1, 1, "Priority", "", SHAPES("*", "", "", ""));
+    decided("two for half an hour would be late for who is before it", &t, 2, 4, &usual,
+            NULL, "2:-", "starts in 1.1 h, when job 1 ends");
+    topt_text_add(&t, running, when);
+    add_job(&t, 1, 1, 4, "Resources", "", "");
+    limit = "00:18:00";
+    add_job(&t, 2, 1, 1, "Priority", "", SHAPES("*", "", "", ""));
+    decided("two for nine minutes are not", &t, 2, 4, &usual, NULL, "2:1x2",
+            "9 min, 1.3 h earlier than with the 1");
+    /* Nobody has a limit: what runs has run for ten minutes, which all are taken to need. */
+    end = now_s - 600;
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", localtime(&end));
+    limit = "UNLIMITED";
+    topt_text_add(
+        &t,
+        "JobId=50 UserId=u5(5) JobState=RUNNING Priority=1 TimeLimit=UNLIMITED "
+        "StartTime=%s NodeList=n1 NumNodes=1 NumCPUs=2 TresPerNode=gres:gpu:2\n",
+        when);
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    decided("lengths that nobody knows", &t, 2, 4, &usual, NULL, "1:-",
+            "starts in 10 min, when job 50 ends, and ends in 20 min, as it asked");
+    /* 900 steps of a second, or of two, whatever the limit is. */
+    limit = "10:00:00";
+    topt_text_add(&t, running, when);
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", "") ";steps=900");
+    decided("steps that are known", &t, 2, 4, &usual, NULL, "1:-",
+            "starts in 1 min, when job 50 ends, and ends in 16 min, as it asked");
+    limit = "01:00:00";
 }
 
 static void test_left_alone(void)
@@ -388,6 +451,58 @@ static void test_journal(void)
     journal_close(j);
 }
 
+/* A run was ended while it changed jobs 7, 8 and 9. */
+static void test_mend(void)
+{
+    char path[100], program[100];
+    struct journal *j = NULL;
+    struct topt_error err = {0};
+    struct topt_text t = {0};
+    struct site_queue q;
+    struct rightsize_entry e = {
+        .job = 7, .submitted = "2026-11-23T06:07:07", .result = RIGHTSIZE_BEGUN};
+    size_t n = 0;
+    add_job(&t, 7, 2, 4, "Resources", "", SHAPES("", "*", "", ""));
+    put("job", t.s);
+    put("calls", "0\n");
+    make_scontrol(":");
+    snprintf(program, sizeof program, "%s/scontrol", folder);
+    snprintf(path, sizeof path, "%s/ended", folder);
+    if (site_queue_read(t.s, &q, &err) || journal_open(path, 1, &j, &err))
+        abort();
+    rightsize_shape_in(&q.job[0], &(struct topt_elastic_shape){1, 2, 5}, 7200, &e.to);
+    e.from = e.to;
+    e.from.nodes = 1;
+    e.from.gpus_per_node = e.from.tasks = e.from.tasks_per_node = 4;
+    e.from.cpus = e.from.cpus_per_node = 4;
+    ok(!journal_add(j, &e, &err), "begun");
+    e.job = 8;
+    ok(!journal_add(j, &e, &err), "another");
+    e.job = 9;
+    ok(!journal_add(j, &e, &err), "a third");
+    e.result = RIGHTSIZE_REFUSED;
+    ok(!journal_add(j, &e, &err), "which was through");
+    journal_close(j);
+    if (journal_open(path, 1, &j, &err))
+        abort();
+    journal_begun(j, &n);
+    is_int(n, 2, "of two it is not known what became of them");
+    ok(!rightsize_mend(j, &q, program, &n, &err), "they are looked at: %s", err.text);
+    is_int(n, 1, "one that has neither shape is put back");
+    journal_begun(j, &n);
+    is_int(n, 0, "and none is left");
+    site_queue_fini(&q);
+    topt_text_fini(&t);
+    snprintf(program, sizeof program, "%s/job", folder);
+    char *job = topt_read_file(program, 1 << 20, &n, &err);
+    if (!job || site_queue_read(job, &q, &err))
+        abort();
+    ok(q.job[0].nodes == 1 && q.job[0].gpus_per_node == 4, "it has what it had");
+    site_queue_fini(&q);
+    free(job);
+    journal_close(j);
+}
+
 /* The first run, with nobody's folder yet; and a log that has grown. */
 static void test_journal_grows(void)
 {
@@ -443,11 +558,13 @@ int main(void)
     if (mkdir(folder, 0700))
         abort();
     test_policy();
+    test_timeline();
     test_left_alone();
     test_change();
     test_meanwhile();
     test_journal();
     test_journal_grows();
+    test_mend();
     char command[100];
     snprintf(command, sizeof command, "rm -r %s", folder);
     ok(!system(command), "nothing is left behind");

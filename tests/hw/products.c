@@ -56,7 +56,7 @@ static void refused(void)
         {"{}", "device.products must be"},
         {"'nowhere'", "no shipped profile"},
         {"'v100-dgx1-2x8'", "no shipped profile that has rows"},
-        {"[" ROW("f8", "0.5", "1", "1") "]", "f32, f64, bf16 or f16"},
+        {"[" ROW("f7", "0.5", "1", "1") "]", "one of f32, f64, bf16, f16, f8"},
         {"[" ROW("f32", "0.5", "1", "1") "," ROW("f32", "0.5", "1", "1") "]",
          "of no other row"},
         {"[" ROW("f32", "0", "1", "1") "]", "device.products[0]"},

@@ -78,6 +78,7 @@ TORCH = {
         ("sparse.py", "Embedding"), ("container.py", "ModuleDict"), ("activation.py", "MultiheadAttention")]),
     "torch.nn.init": ("torch/nn/", [("init.py", "zeros_")]),
     "torch": ("torch/amp/", [("autocast_mode.py", "autocast")]),
+    "torch.amp": ("torch/amp/", [("grad_scaler.py", "GradScaler")]),
     "torch.cuda": ("torch/cuda/", [("__init__.py", "is_available"), ("__init__.py", "set_device")]),
 }
 
@@ -233,6 +234,12 @@ def torchtitan(root):
     found.update(name for name, _, _ in fields(trainer))
     policies = classes(parse(root, "torchtitan/distributed/activation_checkpoint.py"))
     found.update(f"torchtitan.distributed.activation_checkpoint.{name}" for name in policies if name.endswith("AC"))
+    for file in ("float8", "mx"):
+        for name, node in classes(parse(root, f"torchtitan/components/quantization/{file}.py")).items():
+            config = [n for n in node.body if isinstance(n, ast.ClassDef) and n.name == "Config"]
+            if name.endswith("LinearConverter"):
+                found.add(f"torchtitan.components.quantization.{name}")
+                found.update(f"torchtitan.components.quantization.{name}.Config({field})" for c in config for field, _, _ in fields(c))
     models = os.path.join(root, "torchtitan/models")
     for model in sorted(os.listdir(models)):
         path = f"torchtitan/models/{model}/config_registry.py"

@@ -47,13 +47,15 @@ def model_of(path, batch, seq, *train):
 
 
 def plan_of(model, dp=1, tp=1, zero=0, recompute=False, steps=1, per_node=8, precision="bf16-mixed",
-            framework=None, optimizer="adamw", overlap=None, loss=None):
+            framework=None, optimizer="adamw", overlap=None, loss=None, low=None):
     ranks = dp * tp
     nodes = max(1, ranks // per_node)
     settings = {"dtype": {"f32": "f32", "fp16-mixed": "f16"}.get(precision, "bf16"), "optimizer": optimizer, "granule_bytes": 65536,
                 "micro_batches": steps, "precision": precision}
     if overlap:
         settings["overlap"] = overlap
+    if low:
+        settings["low"] = low
     own = {"pytorch": "written", "deepspeed": "written", "megatron": "in-place", "torchtitan": "chunked"}
     settings["loss_kernel"] = loss or own.get(framework, "fused")
     plan = {"format": "topt-plan/1", "id": "p-0123456789abcdef", "mode": "mini-time",
@@ -166,7 +168,7 @@ def keys_of_torch(text):
     stands = imports_of(tree, "torch")
     own = set().union(*map(dir, (str, list, dict, set, contextlib.ExitStack, os.environ, contextlib, inspect, fnmatch, collections)))
     own.update(n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and dotted(n) and dotted(n)[0] == "self")
-    plain = {"torch", "torch.nn", "torch.distributed", "torch.bfloat16", "torch.float32", "torch.int8", "torch.device",
+    plain = {"torch", "torch.nn", "torch.distributed", "torch.bfloat16", "torch.float16", "torch.float32", "torch.int8", "torch.device",
              "torch.nn.Parameter"}
     found = set()
     for node in ast.walk(tree):
@@ -260,6 +262,8 @@ def check_keys(models):
         pins.add((target, answer["pin"]["repository"], answer["pin"]["commit"], answer["pin"]["date"]))
     for target in ("hf", "accelerate", "deepspeed", "megatron"):
         emitted |= keys_of(json.loads(launch(plan_of(models[0], 8, precision="fp16-mixed", framework=FRAMEWORK[target]), target).stdout))
+    for target, low in [("megatron", p) for p in ("delayed", "blockwise", "mxfp8", "nvfp4")]:
+        emitted |= keys_of(json.loads(launch(plan_of(models[0], 8, low=low, framework=FRAMEWORK[target]), target).stdout))
     ok(min(written.values()) > 3 and refused > 5, f"{sum(written.values())} answers, {refused} refusals", written)
     ok(asked, "each refusal names what to ask instead")
     wrong = unknown(emitted, lists)
@@ -494,12 +498,28 @@ def check_trainers(gpt, llama):
        "full_finetune_distributed --config llama3_1/8B_full" in " ".join(words) and words[-1] == "$@", "torchtune's line", words)
     half = {target: launch(plan_of(gpt, 8, precision="fp16-mixed", framework=FRAMEWORK[target]), target) for target in TARGETS}
     texts = {t: {f["name"]: f["text"] for f in json.loads(h.stdout)["files"]} for t, h in half.items() if h.returncode == 0}
-    ok(set(texts) == {"hf", "accelerate", "deepspeed", "megatron"}, "fp16 by those that scale the loss", {t: h.stderr for t, h in half.items()})
+    ok(set(texts) == {"torchrun", "hf", "accelerate", "deepspeed", "megatron"}, "fp16 by those that scale the loss", {t: h.stderr for t, h in half.items()})
     ok("--fp16 True" in texts["hf"]["launch.sh"] and "mixed_precision: fp16" in texts["accelerate"]["accelerate.yaml"] and
        " --fp16" in "\n".join(texts["megatron"].values()) and "--bf16" not in str(texts["megatron"]) and
-       any('"fp16": {' in text and '"bf16"' not in text for text in texts["deepspeed"].values()), "in their words", texts)
-    ok(all(half[t].returncode == 3 and "fp16" in half[t].stderr + "fp16" * (t == "torchrun") + "fp16" * (t == "torchtune") and
+       any('"fp16": {' in text and '"bf16"' not in text for text in texts["deepspeed"].values()) and
+       '"precision": "fp16-mixed"' in texts["torchrun"]["topt_apply.py"], "in their words", texts)
+    ok(all(half[t].returncode == 3 and "fp16" in half[t].stderr + "fp16" * (t == "torchtune") and
            "--precision f32" in half[t].stderr for t in set(half) - set(texts)), "the others refuse it", {t: h.stderr for t, h in half.items()})
+    low = {(t, p): launch(plan_of(llama if t == "torchtitan" else gpt, 8, low=p, framework=FRAMEWORK[t]), t)
+           for t in TARGETS for p in ("delayed", "tensorwise", "rowwise", "blockwise", "mxfp8", "nvfp4")}
+    texts = {k: "\n".join(f["text"] for f in json.loads(d.stdout)["files"]) + "\n".join(json.loads(d.stdout)["script"])
+             for k, d in low.items() if d.returncode == 0}
+    ok(set(texts) == {("megatron", p) for p in ("delayed", "tensorwise", "blockwise", "mxfp8", "nvfp4")} |
+       {("torchrun", p) for p in ("tensorwise", "rowwise", "mxfp8")} | {("torchtitan", p) for p in ("rowwise", "mxfp8")},
+       "few bits by those that have them", {k: d.stderr for k, d in low.items()})
+    ok("--fp8-format hybrid --fp8-recipe delayed" in texts["megatron", "delayed"] and "--bf16" in texts["megatron", "delayed"] and
+       "--fp8-format e4m3 --fp8-recipe blockwise" in texts["megatron", "blockwise"] and
+       "--fp4-format e2m1 --fp4-recipe nvfp4" in texts["megatron", "nvfp4"] and "--fp8" not in texts["megatron", "nvfp4"] and
+       'from_recipe_name("tensorwise")' in texts["torchrun", "tensorwise"] and
+       'Float8LinearConverter.Config(recipe_name="rowwise", filter_fqns=["lm_head"]' in texts["torchtitan", "rowwise"] and
+       "MXFP8LinearConverter" in texts["torchtitan", "mxfp8"], "in their words", texts)
+    ok(all(d.returncode == 3 and ("scaling" in d.stderr or "made for" in d.stderr) for k, d in low.items() if k not in texts), "the others refuse them",
+       {k: d.stderr for k, d in low.items()})
     done = launch(plan_of(llama, precision="f32", framework="pytorch"), "torchtune")
     ok("tune run full_finetune_single_device --config llama3_1/8B_full_single_device" in done.stdout and "dtype=fp32" in done.stdout and
        "nproc" not in done.stdout, "on one GPU", done.stdout + done.stderr)

@@ -568,7 +568,7 @@ static void t5(void)
            near(op_of(m, "h0.cross.attend")->attrs.scale, 1),
        "... and none between the stacks");
     ok(near(op_of(m, "head.scale")->attrs.factor, 1 / sqrt(32)), "... a tied head");
-    ok(m->note && strstr(m->note, "same tokens"), "... says that both read the same");
+    ok(m->note && strstr(m->note, "as many tokens"), "... says that both read as many");
     topt_model_destroy(m);
     m = imported(T5("t5", "T5", 32, 8, 48, 2, 4, "gated-gelu", "false", 50), 2048);
     ok(op_of(m, "h0.glu")->attrs.activation == TOPT_ACT_GELU && find(m, "head.scale") < 0,

@@ -75,8 +75,9 @@ static void check_family(const char *folder, const char *family)
     char path[512];
     snprintf(path, sizeof path, "%s/%s", folder, family);
     struct topt_model *m = topt_model_load(path, &o, &err);
-    int rc = !m || topt_alone_open(m, &options, &a, &err) ||
-             topt_weights_load(a.session, path, &err);
+    int rc =
+        !m || topt_alone_open(m, &options, &a, &err) ||
+        topt_weights_load(a.session, &(struct topt_weights_source){.dir = path}, &err);
     int64_t classes = rc ? 0 : m->op[m->loss].count[2];
     if (ok(!rc && classes <= MOST_CLASSES, "%s %s", family, err.text) &&
         ok(topt_decode_can(a.session), "%s keeps what it needs", family)) {

@@ -67,7 +67,7 @@ check "... the run goes on without it, and nothing half written is left"
 # cut short, changed, foreign: the last good one is used
 head -c 3000 ck/step-000000060/rank-00001.safetensors >cut && cp cut ck/step-000000060/rank-00001.safetensors
 run 3 --steps 60 --checkpoint ck --resume --every 100 --keep 9 --report r3 && agree r3 10 &&
-    grep -q "^note: ck/step-000000060 can't be used: .*ck/step-000000060/rank-00001.safetensors: is cut short" err
+    grep -q "^warning: ck/step-000000060 can't be used: .*ck/step-000000060/rank-00001.safetensors: is cut short" err
 check "a file that was cut short"
 truncate -s -4 ck/step-000000060/rank-00001.safetensors
 run 2 --steps 60 --checkpoint ck --resume --keep 9 && grep -q "rank-00001.safetensors has [0-9]* bytes, [0-9]* were written" err
@@ -84,10 +84,17 @@ refused 1 'none of the 3 checkpoints' \
     "$runtime" run plan1-0.json --data text --steps 90 --checkpoint ck --resume --quiet
 check "checkpoints of other models"
 "$runtime" run plan1-0.json --data text --steps 90 --checkpoint ck --resume >out 2>err
-grep -q "step-000000080 can't be used: is of the model 'mlp'" err && grep -q "step-000000070 can't be used: " err
+grep -q "step-000000080 can't be used: is of another model" err && grep -q "step-000000070 can't be used: " err
 check "... are named"
 refused 1 'was trained by momentum' "$runtime" run mlp-0.json --data synthetic --optimizer adam --checkpoint other --resume
 check "another optimizer"
+sed 's/"name": *"mlp",/"name": "renamed",/' mlp-0.json >renamed.json && ! cmp -s mlp-0.json renamed.json &&
+    "$runtime" run renamed.json --data synthetic --steps 5 --checkpoint other --resume >out 2>err && grep -q 'going on after step 3' err
+check "a checkpoint is of the model's shapes, whatever it is called"
+"$runtime" run mlp-0.json --data synthetic --steps 10 --schedule cosine --checkpoint cosine >out 2>err &&
+    "$runtime" run mlp-0.json --data synthetic --steps 20 --schedule cosine --checkpoint cosine --resume --quiet >out 2>err &&
+    sed -n 1p err | grep -q "^warning: the cosine of the learning rate now ends at step 20, the checkpoint.s at 10: it goes on at"
+check "other --steps say what becomes of the learning rate, under --quiet, too"
 "$runtime" run plan1-0.json --data text --steps 5 --checkpoint new --resume >out 2>err && grep -q 'no checkpoint' err
 check "nothing to resume: from the start"
 refused 2 'from where' "$runtime" run plan1-0.json --data text --resume
@@ -128,7 +135,9 @@ killed KILL 3
 [ $? -ne 0 ]
 check "... twice"
 killed TERM 2
-[ $? -eq 75 ] && grep -q '^note: told to end: saved after step' err
+[ $? -eq 75 ] && grep -q '^note: told to end: saved after step' err &&
+    grep -q '"ended": "told to end (SIGTERM or SIGUSR1) after step [0-9]*"' killed
+    grep -q '"ended": "told to end (SIGTERM or SIGUSR1) after step' killed
 check "told to end: it saves, and says so by its exit status"
 last=$(newest)
 run 8 --steps $((last + 10)) --checkpoint ck --resume --report rest --dtype f64 && grep -q "after step $last" err

@@ -15,9 +15,9 @@ LD_LIBRARY_PATH=$(dirname "$lib")
 export LD_LIBRARY_PATH
 [ "$(ls usr/include)" = topt.h ] && [ -h "$lib" ] && ls usr/share/man/man3/topt_training_run.3 >out 2>err
 check "one header, a name with a version, a page for each function"
-nm -D --defined-only "$lib" | grep ' T ' | awk '{ print $3 }' >out && [ "$(grep -c '^topt_training_.*@@TOPT_0.1$' out)" = 19 ] &&
+nm -D --defined-only "$lib" | grep ' T ' | awk '{ print $3 }' >out && [ "$(grep -c '^topt_training_.*@@TOPT_0.1$' out)" = 30 ] &&
     ! grep -qv '^topt_training_' out
-check "it shows the 19 functions of its version, and nothing else"
+check "it shows the 30 functions of its version, and nothing else"
 page=usr/share/man/man3/libtopt_runtime.3
 sed '1,/^.SH DESCRIPTION/d' $page >described
 sed -n '/^.SH SYNOPSIS/,/^.fi/p' $page >synopsis
@@ -30,9 +30,9 @@ sed -n '/^.SH SYNOPSIS/,/^.fi/p' $page >synopsis
 ) >missing
 [ -s out ] && [ ! -s missing ]
 check "each has its line and its words in the page of section 3 $(cat missing)"
-for example in train fashion; do
+for example in train fashion keep; do
     # shellcheck disable=SC2046
-    "$cc" -Wall -Wextra -Werror -O1 usr/share/doc/topt/examples/$example.c $(pkg-config --cflags --libs topt-runtime) \
+    "$cc" -Wall -Wextra -Werror -O1 usr/share/doc/topt/examples/$example.c $(pkg-config --cflags --libs topt-runtime) -lm \
         -o $example >out 2>err && [ "$(wc -l <usr/share/doc/topt/examples/$example.c)" -lt 100 ]
     check "$example.c is built by what pkg-config says, and has less than 100 lines"
 done
@@ -86,6 +86,33 @@ check "... trains alone: $(cat one)"
 check "... and on four ranks, with the same losses"
 ./train nothing >out 2>err || [ "$(wc -l <err)" = 1 ] && grep -q "^train: .*nothing" err
 check "a text that is not there is one line"
+./keep kept >one 2>err && sed -n 2p one | sed 's/^trained: //' >trained && sed -n 3p one | sed 's/^loaded: //' >loaded && cmp -s trained loaded &&
+    [ "$(wc -l <one)" = 4 ] && grep -q '^trained: .*1.00 of the labels met, 32 of 32 points' one
+check "keep.c keeps what it trained, and goes on from it in the same process"
+rm -r kept
+"$mpiexec" -n 4 ./keep kept >out 2>err && cmp -s one out
+check "... on four ranks the same"
+rm -r kept
+if command -v valgrind >/dev/null; then
+    valgrind -q --error-exitcode=9 --leak-check=full ./keep kept >out 2>err && cmp -s one out
+    check "... and valgrind finds nothing"
+fi
+cat >ours.c <<'END'
+#include <mpi.h>
+#include <topt.h>
+int main(int argc, char **argv)
+{
+    int n = 0;
+    MPI_Init(&argc, &argv);
+    topt_training_close(topt_training_open(&argc, &argv, "ours", 8, 1));
+    return MPI_Comm_size(MPI_COMM_WORLD, &n) || n != 2 || MPI_Finalize();
+}
+END
+# shellcheck disable=SC2046
+if command -v mpicc >/dev/null; then
+    OMPI_CC=$cc mpicc ours.c $(pkg-config --cflags --libs topt-runtime) -o ours >out 2>err && "$mpiexec" -n 2 ./ours >out 2>err
+    check "MPI that the program started is left to it"
+fi
 # images of a class are bright in its row: the files have the form of Fashion-MNIST's
 data=/usr/share/datasets/fashion-mnist
 if [ ! -d $data ]; then

@@ -48,7 +48,7 @@ check "from the beginning of a text"
 check "weights keep the tokenizer that texts were read by, or that was beside them"
 grep -q "'text' is read with a token for each byte value, the model's vocabulary has 424" err && no=1 || no=0
 "$topt" run plan --data text --steps 1 >out 2>err && [ $no = 0 ] && grep -q '^1 step on 1 rank: ' out &&
-    grep -q "^note: 'text' is read with a token for each byte value, the model's vocabulary has 424; --tokenizer" err
+    grep -q "^warning: 'text' is read with a token for each byte value, the model's vocabulary has 424; --tokenizer" err
 check "a text without a tokenizer: $(cat err)"
 mkdir empty
 refused 1 "no text in 'empty'" "$topt" tokenize . empty -o out.bin
@@ -64,7 +64,7 @@ check "tokens by another name"
 refused 1 'the model.s vocabulary ends at' "$topt" run plan --data text --tokenizer "$tokenizers/licenses.json"
 check "a vocabulary that the model lacks"
 sed 's/424/300/' gpt.json >less.json
-refused 1 "topt generate: none of the 1 checkpoints can be used: .*is of the model 'gpt', not of 'less'" \
+refused 1 "topt generate: none of the 1 checkpoints can be used: .*is of another model: " \
     "$topt" generate less.json --checkpoint saved --tokenizer gpt
 check "a checkpoint of another model"
 refused 1 'no checkpoint in' "$topt" generate gpt.json --checkpoint none --tokenizer gpt

@@ -68,6 +68,36 @@ rightsize --undo
 like "$(cat said)" "the log has what it was before" "--undo: $(grep "^ *$four" said)"
 rightsize --undo --apply
 is "$?/$(shape "$four")/$(field "$four" TimeLimit)" "0/1/4/gres:gpu:4/00:20:00" "taken back"
+
+# --- a run that is killed in the middle of a change: the next one puts the job back
+cat >killer <<'S'
+#!/bin/bash
+if [ "$1" = update ]; then
+    scontrol update "$2" "$3" "$4" "$5"
+    kill -9 $PPID
+    exit
+fi
+exec scontrol "$@"
+S
+chmod 755 killer
+killed=$(sbatch --parsable --topt-gpus=4 $topt -o /dev/null script.sh 2>err)
+waits "$killed"
+before=$(shape "$killed")/$(field "$killed" NumTasks)
+"$TOPT" rightsize --log "$log" --apply --job "$killed" --scontrol ./killer >said 2>&1
+status=$?
+scontrol hold "$killed"
+is "$status/$(tail -1 "$log" | grep -c '"result":"begun"')" "137/1" "killed while it changes a job: $(field "$killed" NumTasks) tasks of $before"
+rightsize --apply --job 0
+is "$(shape "$killed")/$(field "$killed" NumTasks)" "$before" "the next run puts it back"
+like "$(tail -1 "$log")" '"result":"put back"' "and the log says so"
+scancel "$killed"
+
+# --- who waits for what
+"$TOPT" queue >said 2>&1
+is "$?" 0 "topt queue: $(grep -E "^ +$plain " said)"
+like "$(grep -E "^ +$plain " said)" "as it asked" "jobs that did not agree are in it, too"
+like "$(head -1 said)" "GPUs are idle" "and what is idle"
+
 scancel "$plain" "$array"
 scontrol release "$four"
 waits "$four"

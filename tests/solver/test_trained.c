@@ -19,20 +19,19 @@ static const char llama[] =
     "\"vocab_size\":128256,\"max_position_embeddings\":131072,\"rms_norm_eps\":1e-5,"
     "\"rope_theta\":500000.0,\"tie_word_embeddings\":false}";
 
-/* 'rest_f32': beside few bits (topt_settings). */
-static struct topt_strategy_cost cost_llama_resting(const char *train, int rest_f32)
+/* In bf16, with what of the settings is other. */
+static struct topt_strategy_cost cost_llama_by(const char *train,
+                                               const struct topt_settings *other)
 {
     struct topt_error err = {0};
     struct topt_import_options o = {.batch = 1, .seq = 128, .train = train};
     struct topt_model *m =
         topt_model_import(llama, sizeof llama - 1, "config.json", &o, &err);
     struct topt_strategy_cost c = {.memory_bytes = -1};
-    struct topt_settings s = topt_settings_default();
+    struct topt_settings s = *other;
     struct topt_mesh mesh;
     s.dtype = TOPT_BF16;
     s.granule_bytes = 1;
-    s.rest_f32 = rest_f32;
-    s.gather = rest_f32 ? TOPT_GATHER_UNIT : TOPT_GATHER_OPERATOR;
     if (!m || topt_mesh_init(&mesh, 1, 1, &err))
         return c;
     struct topt_strategy *st = topt_strategy_create(m);
@@ -46,9 +45,49 @@ static struct topt_strategy_cost cost_llama_resting(const char *train, int rest_
     return c;
 }
 
+/* 'rest_f32': beside few bits (topt_settings). */
+static struct topt_strategy_cost cost_llama_resting(const char *train, int rest_f32)
+{
+    struct topt_settings s = topt_settings_default();
+    s.rest_f32 = rest_f32;
+    s.gather = rest_f32 ? TOPT_GATHER_UNIT : TOPT_GATHER_OPERATOR;
+    return cost_llama_by(train, &s);
+}
+
 static struct topt_strategy_cost cost_llama(const char *train)
 {
     return cost_llama_resting(train, 0);
+}
+
+/* Of FP8 a layer's weights lie in bytes both ways round beside bf16, or alone; backward keeps a byte of what
+ * products read, and of attention's result bf16 as well; torchao keeps it as it is. */
+static void test_low(void)
+{
+    const int64_t layer = (int64_t)4096 * (6144 + 4096 + 28672 + 14336), positions = 128;
+    struct topt_settings s = topt_settings_default();
+    s.vocab_multiple = 128; /* as Megatron-LM, whose buffers are looked at */
+    s.by_unit = 1;
+    struct topt_fragment_cost bf16 = cost_llama_by(NULL, &s).sum;
+    s.low = TOPT_LOW_DELAYED;
+    struct topt_fragment_cost beside = cost_llama_by(NULL, &s).sum;
+    s.low_params = 1;
+    struct topt_fragment_cost alone = cost_llama_by(NULL, &s).sum;
+    s.low_params = 0;
+    s.low_apart = 1;
+    s.low = TOPT_LOW_TENSORWISE;
+    struct topt_fragment_cost apart = cost_llama_by(NULL, &s).sum;
+    is_int(beside.class_bytes[TOPT_CLASS_PARAM] - bf16.class_bytes[TOPT_CLASS_PARAM],
+           32 * 2 * layer, "two bytes more a weight of a layer");
+    is_int(alone.class_bytes[TOPT_CLASS_PARAM], bf16.class_bytes[TOPT_CLASS_PARAM],
+           "or two in all");
+    is_int(
+        beside.class_bytes[TOPT_CLASS_KEPT] - bf16.class_bytes[TOPT_CLASS_KEPT],
+        32 * positions * (-4096 + 4096 - 4096 - 14336),
+        "a byte less of what qkv, gate and up, and down read, one more of attention's");
+    is_int(apart.class_bytes[TOPT_CLASS_KEPT], bf16.class_bytes[TOPT_CLASS_KEPT],
+           "torchao keeps inputs in bf16");
+    is_int(apart.class_bytes[TOPT_CLASS_PARAM], bf16.class_bytes[TOPT_CLASS_PARAM],
+           "and no cast weight");
 }
 
 /* As PEFT prepares a model of few bits: embedding, head and norms in f32, and what is kept between
@@ -296,6 +335,7 @@ int main(void)
                                          "*.norm?",         "gate_up"};
     hw = topt_hw_load("v100-dgx1-2x8", NULL);
     test_bytes();
+    test_low();
     test_rest_f32();
     test_floor();
     test_levels();

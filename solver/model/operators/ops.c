@@ -34,13 +34,13 @@ enum topt_work topt_kernel_work(enum topt_kernel k)
     return class_of[k];
 }
 
-/* Numbers of the operands that a step writes, in a local box. */
-static int64_t written(const struct topt_op *op, uint32_t writes, const int64_t *len)
+int64_t topt_touched_numbers(const struct topt_op *op, uint32_t operands,
+                             const int64_t *len)
 {
     int64_t sum = 0;
     for (int o = 0; o < op->spec->noperands; o++) {
         const struct topt_operand_spec *spec = &op->spec->operand[o];
-        int64_t n = (writes >> o & 1) + (writes >> (16 + o) & 1);
+        int64_t n = (operands >> o & 1) + (operands >> (16 + o) & 1);
         for (int i = 0; n && i < spec->ndim; i++)
             n *= len[spec->dim[i]] * op->operand[o].dim[i].unit;
         sum += n;
@@ -55,7 +55,7 @@ int64_t topt_written_numbers(const struct topt_op *op, enum topt_kernel k,
     for (int p = 0; p < 2; p++)
         for (const struct topt_step *s = passes[p]; s->kind != TOPT_STEP_END; s++)
             if (s->kind == TOPT_STEP_KERNEL && s->kernel == k)
-                return written(op, s->writes, len);
+                return topt_touched_numbers(op, s->writes, len);
     return 0;
 }
 

@@ -318,6 +318,7 @@ const struct topt_op_spec topt_ops_dense[] = {
      .shape = shape_embedding,
      .flops = topt_flops_none},
     {.name = "linear",
+     .low = 1,
      .attrs = A(FEATURES) | A(FEATURES_UNIT) | A(INIT_STD) | A(ZERO),
      .ndims = 4,
      .dim = {BATCH, SEQ, {"k", TOPT_SPLIT_FEATURE}, {"n", TOPT_SPLIT_FEATURE}},

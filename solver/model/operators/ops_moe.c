@@ -200,6 +200,7 @@ const struct topt_op_spec topt_ops_moe[] = {
      .shape = shape_dispatch,
      .flops = flops_routing},
     {.name = "experts",
+     .low = 1,
      .attrs = A(FEATURES) | A(ACT) | A(GATED) | A(INIT_STD),
      .ndims = 5,
      .dim = {BATCH,

@@ -48,6 +48,7 @@ static const struct hf_name_row gpt2[] = {
     LINEAR_OF("transformer.h.#.mlp.c_proj", "h#.down", TURNED),
     NORM("transformer.ln_f", "norm"),
     TABLE("lm_head", "lm_head"),
+    TABLE("score", "score"),
     {0}};
 
 static const struct hf_name_row gptj[] = {
@@ -126,6 +127,7 @@ static const struct hf_name_row decoder[] = {EMBEDDING("model.embed_tokens"),
                                              NORM(LLAMA "input_layernorm", "h#.norm1"),
                                              QKV_PROJ(LLAMA "self_attn.", "h#."),
                                              LINEAR("lm_head", "lm_head"),
+                                             TABLE("score", "score"),
                                              {0}};
 
 static const struct hf_name_row llama[] = {LINEAR(LLAMA "self_attn.o_proj", "h#.out"),
@@ -444,8 +446,8 @@ static const struct hf_name_row distilbert[] = {
 
 #define VIT "vit.encoder.layer.#."
 static const struct hf_name_row vit[] = {
-    {"vit.embeddings.cls_token", "class", "token", WHOLE},
-    {"vit.embeddings.position_embeddings", "position", "p", WHOLE},
+    {"vit.embeddings.cls_token", "class", "token", BATCHED},
+    {"vit.embeddings.position_embeddings", "position", "p", BATCHED},
     {"vit.embeddings.patch_embeddings.projection.weight", "patches", "w", KERNEL},
     {"vit.embeddings.patch_embeddings.projection.bias", "patches.bias", "b", WHOLE},
     QKV(VIT "attention.attention.query", VIT "attention.attention.key",

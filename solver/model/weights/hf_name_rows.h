@@ -13,6 +13,7 @@ enum hf_piece {
     FIRST,  /* one of each pair: what gates */
     SECOND,
     KERNEL,      /* a convolution's, which is flat here */
+    BATCHED,     /* of three dimensions, the first ones of 1 */
     EXPERT,      /* of each expert a tensor */
     EXPERT_GATE, /* the same of one of each pair */
     EXPERT_UP,

@@ -147,6 +147,12 @@ static void shape_of(const struct topt_model *m, const struct topt_op *op,
         dim[3] = kernel ? x->dim[1].unit / kernel : 0;
     } else if (piece == LOW || piece == HIGH)
         dim[0] /= 2;
+    if (piece == BATCHED) {
+        memmove(dim + 3 - rank, dim, (size_t)rank * sizeof *dim);
+        for (int i = 0; i < 3 - rank; i++)
+            dim[i] = 1;
+        ret->ndim = 3;
+    }
     if (!strcmp(op->spec->name, "causal_conv") && rank == 2) { /* one channel a group */
         ret->ndim = 3;
         dim[2] = dim[1];
@@ -173,7 +179,8 @@ static const enum topt_weight_piece told_as[] = {
     [VALUE] = TOPT_WEIGHT_VALUE,
     [FIRST] = TOPT_WEIGHT_FIRST,
     [SECOND] = TOPT_WEIGHT_SECOND,
-    [KERNEL] = TOPT_WEIGHT_OTHER,
+    [KERNEL] = TOPT_WEIGHT_WHOLE,
+    [BATCHED] = TOPT_WEIGHT_WHOLE,
     [EXPERT] = TOPT_WEIGHT_EXPERT,
     [EXPERT_GATE] = TOPT_WEIGHT_EXPERT_FIRST,
     [EXPERT_UP] = TOPT_WEIGHT_EXPERT_SECOND,

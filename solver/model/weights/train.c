@@ -9,6 +9,7 @@
  *     x --A--> r numbers --B--> + --> the readers of y          B starts as zeros
  *
  * These are operators like any other, so that they are split, priced and run as such.
+ * A starts as PEFT's does, Kaiming-uniform with a = sqrt(5): within 1 / sqrt(inputs) of 0.
  * The factor alpha / r of the paper is 1, as where alpha is the rank.  Where a
  * projection here is several modules of a checkpoint (query, key and value; gate and
  * up) each has an adapter of its own, as such frameworks do that wrap modules one by
@@ -297,7 +298,7 @@ static int add_maps(struct trainer *t, const char *stem, int x, int64_t count,
                     int64_t unit)
 {
     char name[NAME + 64];
-    struct topt_attrs a = {.features = t->rank, .features_unit = 1};
+    struct topt_attrs a = {.features = t->rank, .features_unit = 1, .uniform = 1};
     struct topt_attrs b = {.features = count, .features_unit = unit, .zero = 1};
     snprintf(name, sizeof name, "%s.lora_a", stem);
     int y = add(t, "linear", name, 1, &x, &a);

@@ -344,7 +344,7 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     struct topt_grid_settings *at = s->settings;
     int rest_f32 = t->settings.rest_f32 && v->level < TOPT_ZERO_PARAM;
     int tables = has_tables(t->model, &t->settings) ? v->level : TOPT_ZERO_NONE;
-    int64_t shards = tables ? v->data : 0;
+    int64_t shards = tables ? topt_degrees_shard(v) : 0;
     while (at && (at->settings.micro_batches != v->micro_batches ||
                   at->settings.rest_f32 != rest_f32 || at->settings.tables != tables ||
                   at->settings.table_shards != shards ||

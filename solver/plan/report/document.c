@@ -274,7 +274,7 @@ enum { ALWAYS = -1 }; /* no value: the document has the member always */
 /* Settings that equal our own runtime's are left out. */
 static const struct setting setting[] = {
     {"dtype", WORD, AT(dtype), ALWAYS, .what = "dtype", .word = topt_dtype_name,
-     .words = TOPT_DTYPE_COUNT},
+     .words = TOPT_DTYPE_STORED},
     {"optimizer", WORD, AT(optimizer), ALWAYS, .what = "optimizer",
      .word = topt_optimizer_name, .words = TOPT_OPTIMIZER_COUNT},
     {"granule_bytes", NUMBER, AT(granule_bytes), ALWAYS, 1, .most = 1 << 30},
@@ -306,8 +306,13 @@ static const struct setting setting[] = {
      .word = topt_order_name, .words = TOPT_ORDERS},
     {"even_stages", FLAG, AT(even_stages)},
     {"host_ns", NUMBER, AT(host_ns), .most = 1000000000},
+    {"cuda_graphs", FLAG, AT(cuda_graphs)},
     {"loss_kernel", WORD, AT(loss), TOPT_LOSS_FUSED, .what = "loss kernel",
      .word = topt_loss_kernel_name, .words = TOPT_LOSS_COUNT},
+    {"low", WORD, AT(low), TOPT_LOW_NONE, .what = "scaling", .word = topt_low_name,
+     .words = TOPT_LOW_COUNT},
+    {"low_apart", FLAG, AT(low_apart)},
+    {"low_params", FLAG, AT(low_params)},
     {"eager", EAGER, AT(eager)}};
 
 enum { SETTINGS = sizeof setting / sizeof *setting };

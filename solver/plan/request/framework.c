@@ -10,6 +10,7 @@
  *               core/optimizer/distrib_optimizer.py,
  *               core/tensor_parallel/cross_entropy.py (the loss in place, in f32; fused by
  *               --cross-entropy-loss-fusion).
+ *               training/arguments.py (f32 gradients of bf16 training alone).
  *   torchtitan  torchtitan/distributed, config/configs.py (FSDP2 throughout; heads that tensor
  *               parallelism has to divide), components/loss.py (chunks; fused where it is compiled).
  * Kernels by year, of releases:
@@ -25,6 +26,8 @@
  * The host's time a kernel: 8 us of torch.add on 512 x 512 numbers in a row on an A100
  * (github.com/flagos-ai/Torch-FL pull 27, 2026-07), about 7 us of elementwise operators on small tensors
  * (github.com/flagos-ai/FlagGems issue 4812, 2026-07).  Backward, which C++ starts, is taken to be as slow.
+ * CUDA graphs replay forward and backward without the host (Megatron-LM docs/user-guide/features/cuda_graph.md, torchtitan
+ * config/configs.py, PyTorch torch/cuda/graphs.py); what their pools of memory hold beside is not published.
  * Workspaces: PyTorch keeps one of cuBLAS for each thread's handle, and backward has a thread of its
  * own (aten/src/ATen/cuda/CublasHandlePool.cpp, v2.14.1: 8.125 MiB, of Hopper and Blackwell 32 MiB, of
  * MI300 128 MiB: profiles' workspace_bytes); Transformer Engine one of 4 MiB, from Hopper on 32 MiB
@@ -55,12 +58,36 @@ enum {
     TABLES = 1 << TOPT_ZERO_SPARSE | 1 << TOPT_ZERO_OWNER,
     UNFUSED = TOPT_EAGER_OPERATORS | TOPT_EAGER_NORMS
 };
+enum {
+    BF16_MIXED,
+    BF16,
+    FP16_MIXED,
+    FP8_DELAYED,
+    FP8_TENSORWISE,
+    FP8_ROWWISE,
+    FP8_BLOCKWISE,
+    MXFP8,
+    NVFP4,
+    F32,
+    F64,
+    PRECISIONS
+};
+enum {
+    WIDE = 1 << BF16_MIXED | 1 << BF16 | 1 << F32 | 1 << F64,
+    SCALED = WIDE | 1 << FP16_MIXED, /* it scales the loss */
+    TORCHAO = 1 << FP8_TENSORWISE | 1 << FP8_ROWWISE | 1 << MXFP8,
+    ENGINE = 1 << FP8_DELAYED | 1 << FP8_TENSORWISE | 1 << FP8_BLOCKWISE | 1 << MXFP8 |
+             1 << NVFP4 /* Transformer Engine */
+};
 enum { HOST_NS = 8000 };
 
 static const struct topt_framework frameworks[] = {
     {.name = "pytorch",
      .title = "PyTorch (DDP, FSDP2)",
      .source = "github.com/pytorch/pytorch v2.14.1 (2026-10-20)",
+     .precisions = SCALED | TORCHAO,
+     .low_apart = 1,
+     .low_params = 1 << TOPT_LOW_TENSORWISE,
      .uniform_only = 1,
      .zero = ALL,
      .level = {"DDP", "DDP with ZeroRedundancyOptimizer",
@@ -90,10 +117,12 @@ static const struct topt_framework frameworks[] = {
                    UNFUSED | TOPT_EAGER_SCORES | TOPT_EAGER_OPTIMIZER}},
      .allocator_permille = 80,
      .host_ns = HOST_NS,
+     .cuda_graphs = 1,
      .workspaces = 2},
     {.name = "deepspeed",
      .title = "DeepSpeed (ZeRO)",
      .source = "github.com/deepspeedai/DeepSpeed edaa722 (2026-08-22)",
+     .precisions = SCALED,
      .uniform_only = 1,
      .zero = ALL,
      .level = {"data parallel", "ZeRO-1", "ZeRO-2", "ZeRO-3"},
@@ -119,6 +148,9 @@ static const struct topt_framework frameworks[] = {
     {.name = "megatron",
      .title = "Megatron-LM",
      .source = "github.com/NVIDIA/Megatron-LM d98e8a6 (2026-08-22)",
+     .precisions = SCALED | ENGINE,
+     .low_params = ~0,
+     .gradient_f16 = 1,
      .uniform_only = 1,
      .zero = NONE | STATE,
      .level = {"data parallel", "data parallel with the distributed optimizer"},
@@ -144,11 +176,15 @@ static const struct topt_framework frameworks[] = {
                   {0, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_SCORES}},
      .allocator_permille = 80,
      .host_ns = HOST_NS,
+     .cuda_graphs = 1,
      .workspaces = 2,
      .engine = 1},
     {.name = "torchtitan",
      .title = "torchtitan",
      .source = "github.com/pytorch/torchtitan b5bcd76 (2026-08-21)",
+     .precisions = WIDE | TORCHAO | 1 << NVFP4,
+     .low_apart = 1,
+     .low_params = 1 << TOPT_LOW_TENSORWISE,
      .uniform_only = 1,
      .zero = NONE | GRADIENT | PARAM,
      .level = {[TOPT_ZERO_NONE] = "data parallel",
@@ -178,10 +214,12 @@ static const struct topt_framework frameworks[] = {
                   {0, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_OPTIMIZER}},
      .allocator_permille = 80,
      .host_ns = HOST_NS,
+     .cuda_graphs = 1,
      .workspaces = 2},
     {.name = "topt",
      .title = "topt run",
      .source = "this project",
+     .precisions = SCALED,
      .zero = ALL | TABLES,
      .level = {"data parallel", "ZeRO-1", "ZeRO-2", "FSDP (ZeRO-3)"},
      .tensor = TOPT_TENSOR_ANYWHERE,
@@ -192,16 +230,28 @@ static const struct topt_framework frameworks[] = {
 };
 enum { FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
 
-static const struct topt_precision precisions[] = {
-    {"bf16-mixed", TOPT_BF16, 0,
-     "computes in bf16; master weights and optimizer state in f32"},
-    {"bf16", TOPT_BF16, 1, "weights, gradients and optimizer state in bf16"},
-    {"fp16-mixed", TOPT_F16, 0,
-     "computes in fp16, its loss scaled; master weights and optimizer state in f32"},
-    {"f32", TOPT_F32, 0, "everything in f32"},
-    {"f64", TOPT_F64, 0, "everything in f64"},
+#define LOW(row, text, scaling, what)                                                    \
+    [row] = {text, TOPT_BF16,                                                            \
+             0,    TOPT_LOW_##scaling,                                                   \
+             0,    "products of layers in " what "; the rest as bf16-mixed"}
+static const struct topt_precision precisions[PRECISIONS] = {
+    [BF16_MIXED] = {"bf16-mixed", TOPT_BF16, 0, TOPT_LOW_NONE, 1,
+                    "computes in bf16; master weights and optimizer state in f32"},
+    [BF16] = {"bf16", TOPT_BF16, 1, TOPT_LOW_NONE, 0,
+              "weights, gradients and optimizer state in bf16"},
+    [FP16_MIXED] = {"fp16-mixed", TOPT_F16, 0, TOPT_LOW_NONE, 1,
+                    "computes in fp16, its loss scaled; master weights and optimizer "
+                    "state in f32"},
+    LOW(FP8_DELAYED, "fp8-delayed", DELAYED, "FP8 with scales from past steps"),
+    LOW(FP8_TENSORWISE, "fp8-tensorwise", TENSORWISE, "FP8 with a scale for each tensor"),
+    LOW(FP8_ROWWISE, "fp8-rowwise", ROWWISE, "FP8 with a scale for each row"),
+    LOW(FP8_BLOCKWISE, "fp8-blockwise", BLOCKWISE,
+        "FP8 with scales for 128 activations and 128 x 128 weights"),
+    LOW(MXFP8, "mxfp8", MXFP8, "MXFP8 (a scale for 32 numbers)"),
+    LOW(NVFP4, "nvfp4", NVFP4, "NVFP4 (a scale for 16 numbers)"),
+    [F32] = {"f32", TOPT_F32, 0, TOPT_LOW_NONE, 1, "everything in f32"},
+    [F64] = {"f64", TOPT_F64, 0, TOPT_LOW_NONE, 0, "everything in f64"},
 };
-enum { PRECISIONS = sizeof precisions / sizeof *precisions };
 
 const struct topt_software *topt_framework_software(const struct topt_framework *f,
                                                     int64_t year)
@@ -256,6 +306,11 @@ const struct topt_precision *topt_precision_at(int i)
     return i >= 0 && i < PRECISIONS ? &precisions[i] : NULL;
 }
 
+int topt_framework_trains(const struct topt_framework *f, const struct topt_precision *p)
+{
+    return f->precisions >> (p - precisions) & 1;
+}
+
 int topt_precision_find(const char *name, const struct topt_precision **ret,
                         struct topt_error *err)
 {
@@ -270,7 +325,8 @@ const struct topt_precision *topt_precision_of(const struct topt_settings *s)
 {
     int i = 0;
     while (i + 1 < PRECISIONS &&
-           (precisions[i].dtype != s->dtype || precisions[i].state_bf16 != s->state_bf16))
+           (precisions[i].dtype != s->dtype || precisions[i].low != s->low ||
+            precisions[i].state_bf16 != s->state_bf16))
         i++;
     return &precisions[i];
 }

@@ -129,6 +129,8 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
     r->algorithm = *w->algorithm && strcmp(w->algorithm, "ft") ? w->algorithm : NULL;
     r->pin = *w->pin ? w->pin : NULL;
     r->settings.gradient_f32 = w->gradient_f32;
+    r->settings.low_params = w->fp8_params;
+    r->settings.cuda_graphs = w->cuda_graphs;
     r->given = (*w->framework ? TOPT_GIVEN_FRAMEWORK : 0) |
                (*w->precision ? TOPT_GIVEN_PRECISION : 0) |
                (*w->optimizer ? TOPT_GIVEN_OPTIMIZER : 0) |
@@ -155,36 +157,68 @@ static int choose_framework(struct topt_request *r, struct topt_error *err)
                                &r->framework, err);
 }
 
-/* The profile lacks the type: fails with the precisions that it has. */
-static int refuse_type(const struct topt_request *r, struct topt_error *err)
+/* The type of its products. */
+static enum topt_dtype type_of(const struct topt_precision *p)
 {
-    const char *has[8];
-    char use[80] = "";
-    int n = 0;
+    return p->low ? topt_low_type(p->low) : p->dtype;
+}
+
+/* Can the device and the framework have it? */
+static int can_have(const struct topt_request *r, const struct topt_precision *p)
+{
+    return topt_hw_has_dtype(r->hw, p->dtype) && topt_hw_has_dtype(r->hw, type_of(p)) &&
+           topt_framework_trains(r->framework, p);
+}
+
+/* The device has no such type, or the framework does not train so: fails with what both have. */
+static int refuse_precision(const struct topt_request *r, struct topt_error *err)
+{
+    struct topt_text use = {0};
+    const struct topt_precision *p, *asked = r->precision;
+    int left = 0, rated = topt_hw_has_dtype(r->hw, type_of(asked));
+    for (int i = 0; (p = topt_precision_at(i)); i++)
+        left += can_have(r, p);
+    for (int i = 0; (p = topt_precision_at(i)); i++)
+        if (can_have(r, p))
+            topt_text_add(&use, "%s%s", p->name,
+                          --left > 1  ? ", "
+                          : left == 1 ? " or "
+                                      : "");
+    topt_fail(err, TOPT_ERR_USAGE, "'%s' %s %s; use --precision %s",
+              rated ? r->framework->name : topt_hw_name(r->hw),
+              rated ? "does not train in" : "has no rate for",
+              rated ? asked->name : topt_dtype_name(type_of(asked)), use.s ? use.s : "");
+    topt_text_fini(&use);
+    return -1;
+}
+
+/* The first usual one that device and framework have; topt run does not scale a loss, and papers
+ * count numbers of four bytes. */
+static void choose_usual(struct topt_request *r)
+{
+    int papers = topt_accounting_is_papers(r->settings.accounting);
     const struct topt_precision *p;
-    for (int i = 0; (p = topt_precision_at(i)) && n < 8; i++)
-        if (topt_hw_has_dtype(r->hw, p->dtype))
-            has[n++] = p->name;
-    for (int i = 0; i < n; i++)
-        snprintf(use + strlen(use), sizeof use - strlen(use), "%s%s",
-                 !i           ? ""
-                 : i + 1 == n ? " or "
-                              : ", ",
-                 has[i]);
-    return topt_fail(err, TOPT_ERR_USAGE, "'%s' has no rate for %s; use --precision %s",
-                     topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype), use);
+    for (int i = 0; !r->precision && (p = topt_precision_at(i)); i++)
+        if (p->usual && can_have(r, p) && (p->dtype == TOPT_F32 || !papers) &&
+            (p->dtype != TOPT_F16 || r->framework->uniform_only))
+            r->precision = p;
 }
 
 static int choose_precision(struct topt_request *r, struct topt_error *err)
 {
-    int mixed = topt_hw_has_dtype(r->hw, TOPT_BF16) &&
-                !topt_accounting_is_papers(r->settings.accounting);
-    if (!r->precision &&
-        topt_precision_find(mixed ? "bf16-mixed" : "f32", &r->precision, err))
+    choose_usual(r);
+    if (!r->precision && topt_precision_find("f32", &r->precision, err))
         return -1;
     r->settings.dtype = r->precision->dtype;
     r->settings.state_bf16 = r->precision->state_bf16;
-    return topt_hw_has_dtype(r->hw, r->precision->dtype) ? 0 : refuse_type(r, err);
+    r->settings.low = r->precision->low;
+    if (r->settings.low_params &&
+        !(r->settings.low && r->framework->low_params >> r->settings.low & 1))
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "--fp8-params: '%s' has no weights in the bits of %s; leave it out",
+            r->framework->name, r->precision->name);
+    return can_have(r, r->precision) ? 0 : refuse_precision(r, err);
 }
 
 /* The kernel that was said, else --eager's word: "loss" is the framework's own one that is not
@@ -258,10 +292,12 @@ static void take_row(struct topt_request *r)
         s->eager &= ~TOPT_EAGER_SCORES;
     choose_loss(r);
     if (!(r->given & TOPT_GIVEN_GRADIENT))
-        s->gradient_f32 = mixed && f->gradient_f32;
+        s->gradient_f32 =
+            mixed && f->gradient_f32 && !(s->dtype == TOPT_F16 && f->gradient_f16);
     if (!(r->given & TOPT_GIVEN_OPTIMIZER))
         s->optimizer = f->uniform_only ? TOPT_ADAMW : TOPT_ADAM;
     s->shard_f32 = mixed && f->shard_f32;
+    s->low_apart = s->low && f->low_apart;
     s->rest_f32 = mixed && f->rest_f32 && r->model->train && strchr(r->model->train, '+');
     s->gather = f->gather;
     s->by_unit = f->uniform_only;
@@ -269,7 +305,7 @@ static void take_row(struct topt_request *r)
     s->pool_numbers = f->pool_numbers;
     s->bucket_numbers = f->bucket_numbers;
     s->allocator_permille = topt_hw_allocator_permille(r->hw, f->allocator_permille);
-    s->host_ns = f->host_ns;
+    s->host_ns = s->cuda_graphs ? 0 : f->host_ns;
     s->workspace_bytes = workspaces_of(r);
     if (!f->uniform_only)
         return;
@@ -281,6 +317,14 @@ static void take_row(struct topt_request *r)
         r->factors = TOPT_FACTORS_ALL;
     if (r->blocks == TOPT_BLOCKS_AUTO)
         r->blocks = TOPT_BLOCKS_ALIKE;
+}
+
+static int check_graphs(const struct topt_request *r, struct topt_error *err)
+{
+    if (!r->settings.cuda_graphs || r->framework->cuda_graphs)
+        return 0;
+    return topt_fail(err, TOPT_ERR_USAGE, "--cuda-graphs: %s has none; leave it out",
+                     r->framework->name);
 }
 
 static int check_memory(const struct topt_request *r, struct topt_error *err)
@@ -299,7 +343,8 @@ static int check_memory(const struct topt_request *r, struct topt_error *err)
 int topt_request_complete(struct topt_request *r, struct topt_error *err)
 {
     if (choose_framework(r, err) || choose_precision(r, err) || check_memory(r, err) ||
-        check_loss(r, err) || topt_totals_check(&r->totals, r->model->seq, err))
+        check_graphs(r, err) || check_loss(r, err) ||
+        topt_totals_check(&r->totals, r->model->seq, err))
         return -1;
     take_row(r);
     return 0;
@@ -335,6 +380,12 @@ json_t *topt_request_assumed(const struct topt_request *r)
                json_string(r->framework->name), "--framework");
     assume(list, r, TOPT_GIVEN_PRECISION, "precision",
            json_string(topt_precision_of(&r->settings)->name), "--precision");
+    if (r->settings.dtype == TOPT_F16 && !(r->given & TOPT_GIVEN_PRECISION)) {
+        char why[100];
+        snprintf(why, sizeof why, "a %.60s has no bf16", topt_hw_device(r->hw));
+        json_object_set_new(json_array_get(list, json_array_size(list) - 1), "why",
+                            json_string(why));
+    }
     if (!r->model->train)
         assume(list, r, 0, "training", json_string("all parameters"), "--train");
     else if (!strncmp(r->model->train, "lora", 4) && !strchr(r->model->train, ':'))

@@ -57,8 +57,13 @@ struct topt_framework {
      * and whether tensor parallelism may split the inside of experts beside it. */
     enum topt_expert_when { TOPT_EXPERT_ASKED, TOPT_EXPERT_SEARCHED } expert;
     int expert_levels, expert_tensor;
-    const char *lacks;           /* what it can do and is not searched; NULL: nothing */
+    const char *lacks; /* what it can do and is not searched; NULL: nothing */
+    int precisions;    /* those that it trains in: bits, by row of their table */
     int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */
+    int gradient_f16;            /* but under fp16-mixed gradients stay fp16 */
+    int low_apart,
+        low_params; /* of FP8: as of topt_settings; whether weights may be asked for so, bits of
+                                    enum topt_low */
     int rest_f32; /* as of topt_settings, where parameters are not sharded */
     enum topt_overlap overlap;
     enum topt_gather gather;
@@ -71,6 +76,7 @@ struct topt_framework {
     int64_t pool_numbers, bucket_numbers;
     int allocator_permille;
     int64_t host_ns; /* in which the host starts a kernel */
+    int cuda_graphs; /* ... unless it replays CUDA graphs, as can be asked for */
     int workspaces;  /* handles of the device's BLAS, each with a workspace */
     int engine;      /* Transformer Engine has one more */
 };
@@ -95,9 +101,13 @@ struct topt_precision {
     const char *name;      /* "bf16-mixed" */
     enum topt_dtype dtype; /* of products and activations */
     int state_bf16;
+    enum topt_low low; /* of products of layers */
+    int usual;         /* what is taken unasked: the first such row that can be had */
     const char *means; /* weights, gradients, master copy and moments in words */
 };
 const struct topt_precision *topt_precision_at(int i); /* NULL past the last */
+/* Does the framework train so? */
+int topt_framework_trains(const struct topt_framework *f, const struct topt_precision *p);
 int topt_precision_find(const char *name, const struct topt_precision **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 /* The row that settings are of. */

@@ -152,7 +152,7 @@ struct topt_settings topt_request_settings(const struct topt_request *r);
     X(blocks, enum topt_block_choice, "choice of blocks", topt_blocks_name,              \
       TOPT_BLOCKS_COUNT)                                                                 \
     X(counts, enum topt_counts, "choice of counts", counts_at, TOPT_COUNTS_COUNT)        \
-    X(dtype, enum topt_dtype, "dtype", topt_dtype_name, TOPT_DTYPE_COUNT)                \
+    X(dtype, enum topt_dtype, "dtype", topt_dtype_name, TOPT_DTYPE_STORED)               \
     X(accounting, enum topt_accounting, "accounting", topt_accounting_name,              \
       TOPT_ACCOUNTING_COUNT)                                                             \
     X(overlap, enum topt_overlap, "overlap", topt_overlap_name, TOPT_OVERLAP_COUNT)      \

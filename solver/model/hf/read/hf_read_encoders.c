@@ -232,7 +232,7 @@ static int read_like_t5(const json_t *doc, const char *feed_forward, struct hf_a
         topt_hf_refuse_flag(doc, "is_encoder_decoder", 1, "no reader does that yet", err))
         return -1;
     a->head_factor = a->tied ? 1 / sqrt((double)a->width) : 0;
-    topt_hf_note(a, "encoder and decoder read the same tokens");
+    topt_hf_note(a, "encoder and decoder read as many tokens");
     return 0;
 }
 

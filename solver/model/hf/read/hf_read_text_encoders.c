@@ -604,7 +604,7 @@ static int read_like_bart(const json_t *doc, struct hf_arch *a, struct topt_erro
         topt_hf_activation_of("activation_function", name, a, err))
         return -1;
     a->embed_factor = scaled ? sqrt((double)a->width) : 0;
-    topt_hf_note(a, "encoder and decoder read the same tokens");
+    topt_hf_note(a, "encoder and decoder read as many tokens");
     return 0;
 }
 

@@ -1,0 +1,62 @@
+/* model.h - Slurm's state as a problem of moldable backfill (solver/allocate).
+ *
+ * A node with GPUs of several types is one node for each, with CPUs and memory in proportion.
+ * What is used of a node is held until the running jobs on it end by their limits, and for a
+ * year where no running job explains it.  A job runs in another shape for as long as its
+ * limit, by the predicted time of a step.  Jobs without a limit are taken to be as long as
+ * those that run have run on average, and to have no memory: if lengths are exponential that
+ * is what is to be expected of them, and of what is left of them, one after the other.
+ * Thread safety: plain values. */
+#ifndef TOPT_RIGHTSIZE_MODEL_H
+#define TOPT_RIGHTSIZE_MODEL_H
+
+#include "queue.h"
+#include "topt_allocate.h"
+
+enum { MODEL_SHAPES = TOPT_ELASTIC_MOST };
+
+/* A waiting job. */
+struct model_job {
+    const struct site_queued *job; /* borrowed */
+    int from; /* its present shape, of job->elastic; -1: none of them */
+    struct topt_alloc_shape shape[MODEL_SHAPES];
+    int elastic
+        [MODEL_SHAPES]; /* of each shape, its place in job->elastic; -1: as it is */
+    int nshapes, asked;
+    unsigned char *serves;
+    int64_t length_s; /* with its present shape */
+};
+
+struct model {
+    struct topt_alloc_problem p;
+    struct model_job
+        *job; /* the highest priority first; those without GPUs are left out */
+    size_t njobs;
+    struct topt_alloc_node *node;
+    size_t *of; /* of each node, its place in Slurm's */
+    int *type;  /* and which of that one's types it is */
+    struct topt_alloc_held *held;
+    size_t room_held;
+    struct topt_alloc_job *planned;
+    int nsets;
+    int64_t idle, gpus; /* of the nodes that are up */
+    int64_t usual_s;    /* a job without a limit */
+};
+
+/* With every job rigid, as it is now.  'now_s' since 1970. */
+int model_init(const struct site_slurm *s, const struct site_queue *q, int64_t now_s,
+               struct model *ret, struct topt_error *err) TOPT_MUST_CHECK;
+void model_fini(struct model *m);
+
+/* The job may have this shape of its own as well. */
+void model_allow(struct model_job *j, int elastic);
+/* It is rigid again. */
+void model_fix(struct model_job *j);
+/* Put what jobs may have into 'p'. */
+void model_update(struct model *m);
+
+/* The limit that a job has in another shape: it follows the predicted time, but for shapes
+ * that are faster than what was submitted. */
+int64_t model_limit(const struct site_queued *j, int from, int to);
+
+#endif

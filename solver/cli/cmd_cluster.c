@@ -1,0 +1,244 @@
+/* cmd_cluster.c - cluster: jobs of a trace on a simulated cluster, under several policies. */
+#include "topt_cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask.h"
+#include "topt_cluster.h"
+#include "topt_json.h"
+#include "topt_text.h"
+
+enum { MOST_CURVES = 64, MOST_POLICIES = 8, MOST_BYTES = 1 << 24 };
+
+struct args {
+    const char *policies, *svg, *output;
+    int64_t nodes, gpus_per_node, seed, jobs, depth, round_s, restart_s;
+    double load, most, least, share;
+    int json, milp;
+};
+
+#define AT(field) offsetof(struct args, field)
+static const struct topt_option options[] = {
+    TOPT_EXAMPLE("topt cluster simulate trace.csv curve.json --nodes 8",
+                 "the jobs of a trace on 64 GPUs, under each policy"),
+    TOPT_EXAMPLE("topt cluster simulate trace.csv a.json b.json --load 0.8 --jobs 300",
+                 "300 of its jobs by a seed, at 0.8 times what the cluster can do"),
+    {"nodes", TOPT_OPT_COUNT, AT(nodes), "N", "nodes of the cluster (default: 8)"},
+    {"gpus-per-node", TOPT_OPT_COUNT, AT(gpus_per_node), "N",
+     "GPUs of each node (default: 8)"},
+    {"policy", TOPT_OPT_STRING, AT(policies), "NAME,...",
+     "asked, fewest, knee, rightsize, moldable, gavel, sia, rubick (default: all)"},
+    {"load", TOPT_OPT_POSITIVE, AT(load), "X",
+     "draw jobs that ask for X times the cluster's GPU-hours (default: as the trace has "
+     "them)"},
+    {"jobs", TOPT_OPT_COUNT, AT(jobs), "N",
+     "with --load: jobs to draw (default: as many as the trace has)"},
+    {"seed", TOPT_OPT_INT, AT(seed), "N",
+     "which jobs are drawn, and which curve each gets (default: 1)"},
+    {"most-overhead", TOPT_OPT_REAL, AT(most), "X",
+     "of moldable: GPU-hours beyond the cheapest, as a share, in an empty queue "
+     "(default: 0.25)"},
+    {"least-overhead", TOPT_OPT_REAL, AT(least), "X",
+     "of moldable: the same where a whole cluster waits (default: 0.05)"},
+    {"most-share", TOPT_OPT_SHARE, AT(share), "X",
+     "of moldable: GPUs of a job on several nodes that asked for fewer, as a share of "
+     "the "
+     "cluster (default: 0.25)"},
+    {"milp", TOPT_OPT_FLAG, AT(milp), "",
+     "of moldable: improve each plan by a MILP, where topt-queue is installed (slow)"},
+    {"depth", TOPT_OPT_COUNT, AT(depth), "N",
+     "waiting jobs that are planned, as bf_max_job_test of Slurm (default: 500)"},
+    {"round", TOPT_OPT_COUNT, AT(round_s), "SECONDS",
+     "length of a round of gavel, sia and rubick (default: 360, 60 and 60)"},
+    {"restart", TOPT_OPT_INT, AT(restart_s), "SECONDS",
+     "what a change of a running job takes, of these (default: 120)"},
+    {"svg", TOPT_OPT_STRING, AT(svg), "FILE", "draw the cluster over time"},
+    {"json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"},
+    {"o", TOPT_OPT_STRING, AT(output), "FILE", "write the result to a file"},
+    {0}};
+static const char usage[] =
+    "topt cluster simulate TRACE.csv CURVE.json... [options]\n"
+    "Simulate the jobs of a trace on a cluster, under policies of sharing it.  Curves "
+    "are\n"
+    "answers of `topt plan MODEL --gpus 1,2,4,8 --json`; each job gets one by the seed.";
+
+struct session {
+    struct args a;
+    struct topt_cluster_options o;
+    struct topt_cluster_curve curve[MOST_CURVES];
+    size_t ncurves;
+    struct topt_cluster_trace trace;
+    struct topt_cluster_result result[MOST_POLICIES];
+    size_t n;
+    char queue[1024]; /* the path of topt-queue */
+    struct topt_alloc_solver solver;
+};
+
+static int read_curves(struct session *s, const char *const *path, int n,
+                       struct topt_error *err)
+{
+    for (int i = 0; i < n; i++) {
+        json_t *doc = topt_json_load(path[i], MOST_BYTES, err);
+        int rc = doc ? topt_cluster_curve_read(doc, s->o.gpus_per_node,
+                                               &s->curve[s->ncurves++], err)
+                     : -1;
+        json_decref(doc);
+        if (rc)
+            return topt_wrap(err, "%s", path[i]);
+    }
+    return 0;
+}
+
+static int read_trace(struct session *s, const char *path, struct topt_error *err)
+{
+    struct topt_cluster_trace from;
+    if (topt_cluster_trace_read(path, s->curve, s->ncurves, s->a.seed, &from, err))
+        return -1;
+    if (!s->a.load) {
+        s->trace = from;
+        return 0;
+    }
+    size_t n = s->a.jobs ? (size_t)s->a.jobs : from.n;
+    int rc = topt_cluster_trace_draw(&from, n, s->a.load, s->o.nodes * s->o.gpus_per_node,
+                                     s->a.seed, &s->trace, err);
+    topt_cluster_trace_fini(&from);
+    return rc;
+}
+
+/* The policies, and the first is what others are held to. */
+static int run(struct session *s, struct topt_error *err)
+{
+    const char *const *all = topt_cluster_policies(), *at = NULL;
+    char name[32];
+    int rc = 1;
+    for (size_t i = 0; !s->a.policies && all[i]; i++)
+        if (topt_cluster_run(&s->trace, s->curve, &s->o, all[i], &s->result[s->n++], err))
+            return -1;
+    while (s->a.policies &&
+           (rc = topt_list_next(s->a.policies, &at, name, sizeof name, err)) > 0)
+        if (s->n == MOST_POLICIES ||
+            topt_cluster_run(&s->trace, s->curve, &s->o, name, &s->result[s->n++], err))
+            return -1;
+    return rc < 0 ? -1 : 0;
+}
+
+static json_t *document(const struct session *s)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < s->n; i++)
+        json_array_append_new(rows, topt_cluster_figures(&s->trace, &s->result[i],
+                                                         i ? &s->result[0] : NULL));
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "format", "topt-cluster/1",
+                     "nodes", (json_int_t)s->o.nodes, "gpus_per_node",
+                     (json_int_t)s->o.gpus_per_node, "jobs", (json_int_t)s->trace.n,
+                     "seed", (json_int_t)s->a.seed, "policies", rows);
+}
+
+static void put_text(const struct session *s, const json_t *doc)
+{
+    const json_t *row;
+    size_t i;
+    printf("%zu jobs on %lld nodes of %lld GPUs; times in hours, of jobs from the first "
+           "submission to the end of training\n\n",
+           s->trace.n, (long long)s->o.nodes, (long long)s->o.gpus_per_node);
+    printf("%-10s %9s %9s %9s %9s %9s %10s %7s %8s %7s\n", "policy", "mean", "median",
+           "p99", "wait", "makespan", "GPU-hours", "died", "restarts", "later");
+    json_array_foreach(json_object_get(doc, "policies"), i, row) printf(
+        "%-10s %9.2f %9.2f %9.2f %9.2f %9.1f %10.0f %7lld %8lld %7lld\n",
+        topt_json_words_at(row, "policy"), topt_json_number_at(row, "jct_mean_h"),
+        topt_json_number_at(row, "jct_median_h"), topt_json_number_at(row, "jct_p99_h"),
+        topt_json_number_at(row, "wait_mean_h"), topt_json_number_at(row, "makespan_h"),
+        topt_json_number_at(row, "gpu_hours"),
+        (long long)topt_json_whole_at(row, "deaths"),
+        (long long)topt_json_whole_at(row, "restarts"),
+        (long long)topt_json_whole_at(row, "later"));
+    printf("\n");
+    for (i = 0; i < s->n; i++)
+        printf("%-10s %s\n", s->result[i].policy,
+               topt_cluster_policy_help(s->result[i].policy));
+    printf("later: jobs that took more than 10 %% longer than under %s\n",
+           s->result[0].policy);
+}
+
+static int put_svg(const struct session *s, struct topt_error *err)
+{
+    char *svg = topt_cluster_svg(s->result, s->n, s->o.nodes * s->o.gpus_per_node);
+    int rc = svg ? topt_write_file(s->a.svg, svg, strlen(svg), err)
+                 : topt_nomem(err, "the drawing");
+    free(svg);
+    return rc;
+}
+
+static int answer(const struct session *s, struct topt_error *err)
+{
+    json_t *doc = document(s);
+    int rc = doc ? 0 : topt_nomem(err, "the answer");
+    if (!rc && (s->a.json || s->a.output))
+        rc = topt_cli_write_json(doc, s->a.output ? s->a.output : "-", err);
+    if (!rc && !s->a.json)
+        put_text(s, doc);
+    if (!rc && s->a.svg)
+        rc = put_svg(s, err);
+    json_decref(doc);
+    return rc;
+}
+
+static int cluster(struct session *s, const char *const *words, int n,
+                   struct topt_error *err)
+{
+    if (n < 3 || strcmp(words[0], "simulate") != 0)
+        return topt_fail(err, TOPT_ERR_USAGE, "%s; usage: %.*s",
+                         n < 2 ? "which trace?" : "which curves?",
+                         (int)strcspn(usage, "\n"), usage);
+    if (s->a.least > s->a.most)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--least-overhead is more than --most-overhead");
+    s->o = (struct topt_cluster_options){
+        .nodes = s->a.nodes,
+        .gpus_per_node = s->a.gpus_per_node,
+        .most_permille = 1000 + (int64_t)(1000 * s->a.most),
+        .least_permille = 1000 + (int64_t)(1000 * s->a.least),
+        .share_permille = (int64_t)(1000 * s->a.share),
+        .depth = s->a.depth,
+        .round_s = s->a.round_s,
+        .restart_s = s->a.restart_s};
+    if (s->a.milp) {
+        if (topt_milp_program(s->queue, sizeof s->queue, err))
+            return -1;
+        s->solver = (struct topt_alloc_solver){topt_milp_ask, s->queue};
+        s->o.solver = &s->solver;
+    }
+    return read_curves(s, words + 2, n - 2, err) || read_trace(s, words[1], err) ||
+                   run(s, err) || answer(s, err)
+               ? -1
+               : 0;
+}
+
+int topt_cmd_cluster(int argc, char **argv)
+{
+    static struct session s;
+    struct topt_error err = {0};
+    const char *words[MOST_CURVES + 2];
+    int n;
+    s.a = (struct args){.nodes = 8,
+                        .gpus_per_node = 8,
+                        .seed = 1,
+                        .most = 0.25,
+                        .least = 0.05,
+                        .share = 0.25,
+                        .depth = 500,
+                        .restart_s = 120};
+    int rc =
+        topt_options_parse(options, argc, argv, &s.a, words, MOST_CURVES + 2, &n, &err);
+    if (rc == 1) {
+        topt_options_help(stdout, usage, options);
+        return 0;
+    }
+    rc = rc || cluster(&s, words, n, &err);
+    for (size_t i = 0; i < s.n; i++)
+        topt_cluster_result_fini(&s.result[i]);
+    topt_cluster_trace_fini(&s.trace);
+    return rc ? topt_cli_fail("cluster", &err) : 0;
+}
