@@ -6,7 +6,7 @@ those with the least mean interval score at 80 % (width, and 10 times what lies 
 another level where more or fewer numbers would be within than is wanted. A row weighs less where its group has many,
 and each share has a least one, which is assumed (LEAST). With BAND_C the two tables of that file are written anew;
 without, prints TAP: whether the bands as compiled hold what they should, on the groups that decide, and how far off
-memory is on all.
+memory is on Megatron-LM's tests.
 """
 
 import collections
@@ -137,7 +137,7 @@ def checks(rows):
 
 
 def errors(rows):
-    """How far off memory is on the mean, whoever decides constants, and that of Megatron-LM's tests at the median."""
+    """How far off the memory of Megatron-LM's tests is, and how many of all runs lie within, whoever decides constants."""
     memory = [r for r in rows if r["table"] == "memory"]
     tests = [r for r in memory if r["source"].startswith("NVIDIA/Megatron-LM:tests/")]
     narrow = [r for r in memory if re.search("fp8|nvfp4", r["plan"])]
