@@ -26,16 +26,17 @@ struct job {
     const json_t *plan;
     const char *id, *framework, *optimizer, *name, *hw, *mode;
     enum job_precision precision;
-    int64_t nodes, per_node, gpus, dp, tp, pp, vp, ep, etp, zero, micro, steps, batch,
+    int64_t nodes, per_node, gpus, dp, tp, pp, vp, ep, etp, cp, zero, micro, steps, batch,
         seq;
     /* 'dp' and what follows from it are 0 of a plan that splits operators each in its own way. */
     int recompute, overlap; /* hides reductions behind computation */
     int sequence_parallel;  /* beside tensor parallelism */
     const json_t
         *layers; /* of each chunk of pipeline stages, in the model's order; NULL: none */
-    const char *loss;  /* the kernel of the loss, by name */
-    const char *train; /* as topt_model_train() was told; "all" */
-    int64_t trained;   /* parameters, of a plan that does not train all */
+    const char *cp_comm; /* what attention does over context ranks; "": there are none */
+    const char *loss;    /* the kernel of the loss, by name */
+    const char *train;   /* as topt_model_train() was told; "all" */
+    int64_t trained;     /* parameters, of a plan that does not train all */
     struct job_model model;
 };
 

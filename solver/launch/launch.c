@@ -20,7 +20,7 @@ static const struct target {
     int (*write)(const struct job *j, struct sheet *s, struct topt_error *err);
     struct topt_launch_pin pin;
     const char *no_fp16; /* why what it starts can't train in fp16; NULL: it can */
-    int stages; /* it is told of pipeline stages by options; else the script has them written out */
+    int stages; /* it is told of pipeline stages and experts by options; else the script has them written out */
 } targets[] = {
     {.name = "torchrun",
      .framework = "pytorch",
@@ -348,12 +348,13 @@ static int check(const struct job *j, const struct target *t, struct sheet *s,
                                j->framework);
     if (!j->dp && strcmp(t->name, "topt"))
         return refuse_own(j, err);
-    if (j->pp > 1 && !t->stages)
+    if ((j->pp > 1 || j->ep > 1) && !t->stages)
         return topt_job_refuse(
             j, "megatron", err,
-            "for %.20s pipeline stages have to be written into the training "
+            "for %.20s %s have to be written into the training "
             "script; this plan has %lld",
-            t->name, (long long)j->pp);
+            t->name, j->pp > 1 ? "pipeline stages" : "experts that are shared out",
+            (long long)(j->pp > 1 ? j->pp : j->ep));
     if (j->precision == JOB_F16_MIXED && t->no_fp16)
         return refuse_fp16(j, t, err);
     if (j->precision == JOB_F64 && strcmp(t->name, "topt"))

@@ -43,6 +43,10 @@ static void write_parallel(const struct job *j, struct topt_text *t)
 {
     number(t, "--tensor-model-parallel-size", j->tp);
     write_stages(j, t);
+    if (j->cp > 1) {
+        number(t, "--context-parallel-size", j->cp);
+        topt_text_add(t, " \\\n    --cp-comm-type %s", j->cp_comm);
+    }
     if (j->ep > 1) {
         number(t, "--expert-model-parallel-size", j->ep);
         number(t, "--expert-tensor-parallel-size", j->etp);

@@ -71,6 +71,7 @@ static void read_numbers(const struct topt_query *w, struct topt_request *r)
     SAID(micro_batches, micro_batches);
     SAID(pipeline, pipeline);
     SAID(virtual_stages, virtual_stages);
+    SAID(context, context);
     SAID(expert, expert);
     SAID(expert_tensor, expert_tensor);
     SAID(software, software);

@@ -21,6 +21,9 @@ enum topt_tensor_where {
 
 struct topt_tensor_rules;
 
+/* What attention does over context ranks: it gathers keys and values, or exchanges positions for heads. */
+enum topt_context { TOPT_CONTEXT_GATHER = 1, TOPT_CONTEXT_HEADS = 2 };
+
 /* The kernels that a framework ran by default in its releases of a year and later; the last age goes back
  * to the beginning. */
 struct topt_software {
@@ -53,6 +56,8 @@ struct topt_framework {
      * and whether tensor parallelism may split the inside of experts beside it. */
     enum topt_expert_when { TOPT_EXPERT_ASKED, TOPT_EXPERT_SEARCHED } expert;
     int expert_levels, expert_tensor;
+    /* Context parallelism, where it is asked for: what attention does, bits of enum topt_context. */
+    int context;
     const char *lacks;           /* what it can do and is not searched; NULL: nothing */
     int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */
     int rest_f32; /* as of topt_settings, where parameters are not sharded */

@@ -78,6 +78,7 @@ struct topt_request {
     const struct topt_framework *framework;
     int64_t pipeline,
         virtual_stages; /* just so many stages, chunks of each; 0: searched */
+    int64_t context; /* just so many ranks have a part of each sample's positions; 0: 1 */
     int64_t expert,
         expert_tensor; /* just so many ranks share out experts, split each; 0: searched */
     int tensor_parallel; /* as much as the framework can be asked for */

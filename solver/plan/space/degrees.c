@@ -20,6 +20,8 @@ int topt_degrees_order(const struct topt_degrees *a, const struct topt_degrees *
         return a->micro_batches < b->micro_batches ? -1 : 1;
     if (a->data != b->data)
         return a->data - b->data;
+    if (a->context != b->context)
+        return a->context - b->context;
     if (a->expert != b->expert)
         return a->expert - b->expert;
     if (a->expert_tensor != b->expert_tensor)
@@ -29,7 +31,7 @@ int topt_degrees_order(const struct topt_degrees *a, const struct topt_degrees *
 
 void topt_degrees_by_operator(struct topt_degrees *d)
 {
-    d->data = d->tensor = d->expert = d->expert_tensor = 1;
+    d->data = d->tensor = d->context = d->expert = d->expert_tensor = 1;
     d->level = 0;
 }
 
@@ -47,19 +49,30 @@ int topt_stage_grid(int stages, int *nodes, int *per_node)
     return 1;
 }
 
-int topt_degrees_data_axes(const struct topt_mesh *mesh, const struct topt_degrees *d)
+static int axes_of(const struct topt_mesh *mesh, int64_t all)
 {
     int axes = 0;
-    for (int64_t ranks = 1; axes < mesh->naxes && ranks < d->data; axes++)
+    for (int64_t ranks = 1; axes < mesh->naxes && ranks < all; axes++)
         ranks *= mesh->size[axes];
     return axes;
+}
+
+int topt_degrees_data_axes(const struct topt_mesh *mesh, const struct topt_degrees *d)
+{
+    return axes_of(mesh, d->data);
+}
+
+int topt_degrees_first_tensor_axis(const struct topt_mesh *mesh,
+                                   const struct topt_degrees *d)
+{
+    return axes_of(mesh, (int64_t)d->data * d->context);
 }
 
 struct topt_expert_axes topt_degrees_expert_axes(const struct topt_mesh *mesh,
                                                  const struct topt_degrees *d)
 {
     struct topt_expert_axes n = {0, 0};
-    int cut = topt_degrees_data_axes(mesh, d);
+    int cut = topt_degrees_first_tensor_axis(mesh, d);
     int64_t left = d->expert, rest = d->tensor;
     while (left > 1 && rest > d->expert_tensor) {
         int size = mesh->size[cut + n.tensor++];
