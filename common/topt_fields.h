@@ -151,7 +151,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "pipeline stages (1: none); the script must support them")                                                     \
     X(VIRTUAL_STAGES, virtual_stages, INT, 1, 64, TOPT_IN_ANY, ANSWER, SBATCH, "virtual-stages", "N",                 \
       "searched", NULL, "chunks of layers per pipeline stage (interleaved schedule; 1: none)")                       \
-    X(CONTEXT, context, INT, 1, 1 << 10, TOPT_IN_ANY, ANSWER, SBATCH, "context", "N",                                 \
+    X(CONTEXT, context, INT, 1, 1 << 10, TOPT_IN_ANY, PROBLEM, SBATCH, "context", "N",                                 \
       "1", NULL, "GPUs that share out the positions of each sample (context parallelism; megatron, torchtitan)")     \
     X(EXPERT, expert, INT, 1, 1 << 14, TOPT_IN_ANY, ANSWER, SBATCH, "expert", "N",                                    \
       "megatron, torchtitan: searched; others: 1", NULL,                                                             \

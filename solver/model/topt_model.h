@@ -861,7 +861,8 @@ struct topt_import_options {
     const char *as;    /* the family of a config whose own is not known */
     const char *part;  /* of a config of several: "text"; NULL: all that is read */
     double capacity;   /* slots of an expert over its share; 0: the family's */
-    int untrained;     /* an ONNX graph without weights is taken too */
+    int apart; /* of a config: queries, keys and values in tensors of their own, as context ranks gather them */
+    int untrained; /* an ONNX graph without weights is taken too */
 };
 
 /* A model from text: a native document, a Hugging Face config.json or an ONNX file,
