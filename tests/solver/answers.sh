@@ -179,6 +179,18 @@ check "experts are shared out over $(jq -r .uniform.ep out) GPUs: $(jq -r .strat
     ! "$topt" plan $moe --framework deepspeed --expert 8 >out 2>err && grep -q 'no expert parallelism of deepspeed' err &&
     ! "$topt" plan $moe --framework torchtitan --expert-tensor 2 >out 2>err && grep -q 'torchtitan does not split experts' err
 check "experts that are not shared out so: $(cat err)"
+# Positions of long sequences.
+long="70b.json --hw h100-80-dgx --batch 16 --seq 65536 --gpus 64"
+jq '.max_position_embeddings = 131072 | .hidden_size = 8192 | .intermediate_size = 28672 | .num_attention_heads = 64 | .num_key_value_heads = 8 |
+    .num_hidden_layers = 80' "$model" >70b.json
+"$topt" plan $long --framework megatron --context 2 --json >out 2>err && holds '.uniform.cp == 2 and .uniform.cp_comm == "all_gather" and
+    .uniform.dp * .uniform.cp * .uniform.tp * (.uniform.pp // 1) == 64 and (.strategy | test("context parallel over 2"))' && jq .plan out >long-plan.json &&
+    "$topt" launch long-plan.json >launched 2>err && grep -q -e '--context-parallel-size 2' launched && grep -q -e '--cp-comm-type all_gather' launched &&
+    "$topt" plan $long --framework torchtitan --context 2 >out 2>err && grep -q 'context parallel over 2' out && ! grep -q '^not tried' out
+check "positions are shared out where that is asked for: $(grep -o 'context parallel over 2' out)"
+! "$topt" plan $long --framework pytorch --context 2 >out 2>err && grep -q 'no context parallelism of pytorch' err &&
+    ! "$topt" plan $long --framework megatron --context 3 >out 2>err && grep -q 'is not cut into 6 equal parts' err
+check "positions that are not shared out so: $(cat err)"
 lacks='not tried context parallelism and pipeline stages (--pipeline N), which PyTorch'
 for more in "" "--gpus 8" "--batch 64,128" "--batch auto" "--mode profiling --max-gpus 16"; do
     # shellcheck disable=SC2086

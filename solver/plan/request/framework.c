@@ -209,11 +209,13 @@ static const char *precision_name(unsigned i)
     return precisions[i].name;
 }
 
-char *topt_framework_not_searched(const struct topt_framework *f, int staged)
+char *topt_framework_not_searched(const struct topt_framework *f, int staged,
+                                  int64_t context)
 {
     int asked = f && f->pipeline_orders && f->pipeline == TOPT_PIPELINE_ASKED;
     struct topt_text t = {0};
-    if (!f || !f->lacks)
+    if (!f || !f->lacks ||
+        (f->context && context > 1)) /* there it is all that is lacking */
         return NULL;
     const char *levels = strstr(f->title, " (");
     int len = (int)(levels ? (size_t)(levels - f->title) : strlen(f->title));

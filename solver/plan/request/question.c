@@ -306,7 +306,8 @@ json_t *topt_request_assumed(const struct topt_request *r)
 
 void topt_request_put_lacks(const struct topt_request *r, json_t *doc)
 {
-    char *lacks = topt_framework_not_searched(r->framework, topt_request_stages(r));
+    char *lacks =
+        topt_framework_not_searched(r->framework, topt_request_stages(r), r->context);
     if (lacks)
         json_object_set_new(doc, "not_searched", json_string(lacks));
     free(lacks);

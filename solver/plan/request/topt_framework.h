@@ -85,9 +85,10 @@ int topt_framework_find(const char *name, const struct topt_framework **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
 /* "context parallelism and pipeline stages (--pipeline N), which PyTorch supports": what of a framework a
- * question does not search, stages only where they were not asked for.  Owned; NULL where there is
+ * question does not search, stages and context ranks only where they were not asked for.  Owned; NULL where there is
  * nothing. */
-char *topt_framework_not_searched(const struct topt_framework *f, int staged);
+char *topt_framework_not_searched(const struct topt_framework *f, int staged,
+                                  int64_t context);
 
 /* The number formats of a training job. */
 struct topt_precision {

@@ -154,6 +154,14 @@ static void map_experts(struct mapper *x, const struct topt_op *op, int i)
     x->map->op[i] = (int8_t)inner_of(op);
 }
 
+static int has_samples(const struct topt_op *op)
+{
+    int has = 0;
+    for (int d = 0; d < op->spec->ndims; d++)
+        has |= op->spec->dim[d].split == TOPT_SPLIT_BATCH;
+    return has;
+}
+
 /* Does the operator do without positions: a table, one that has no dimension to split but samples (a router's choice),
  * or experts, whose tokens are anybody's? */
 static int has_no_positions(const struct topt_op *op)
@@ -162,7 +170,7 @@ static int has_no_positions(const struct topt_op *op)
     for (int d = 0; d < op->spec->ndims; d++)
         free |= topt_op_split(op, d) != TOPT_SPLIT_NEVER &&
                 op->spec->dim[d].split != TOPT_SPLIT_BATCH;
-    return !op->ninputs || !free || topt_op_experts(op) >= 0;
+    return !has_samples(op) || !free || topt_op_experts(op) >= 0;
 }
 
 static void map_context(struct mapper *x, const struct topt_op *op, int8_t *ret)
@@ -252,7 +260,7 @@ static void map_hub(struct mapper *x, int tensor)
     const struct topt_op *op = &x->m->op[x->m->tensor[tensor].producer];
     int d = x->map->op[op - x->m->op], own = held(op, op->output, d);
     int8_t *ret = &x->map->hub[tensor];
-    if (x->map->rules->context && !op->ninputs) {
+    if (x->map->rules->context && !has_samples(op)) {
         *ret = TOPT_AS_DATA;
         return;
     }

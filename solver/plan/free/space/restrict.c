@@ -236,7 +236,8 @@ static int map_gives_hub(const struct topt_tensor_map *map, int first, int last,
 static int context_takes_op(const struct topt_space_options *o, const struct topt_op *op,
                             const struct topt_config *c)
 {
-    return !o->context || !op->ninputs || topt_op_experts(op) >= 0 ||
+    struct topt_splits s = topt_splits_of_op(op);
+    return !o->context || topt_splits_batch(&s) < 0 || s.expert >= 0 ||
            axes_take(o->cut - o->context_axes, o->cut, o->context->op[op - op->model->op],
                      c);
 }
