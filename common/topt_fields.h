@@ -158,6 +158,9 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "GPUs that the experts of a layer are shared out over (1: every GPU has all of them)")                         \
     X(EXPERT_TENSOR, expert_tensor, INT, 1, 1 << 10, TOPT_IN_ANY, ANSWER, TOPT, "expert-tensor", "N",                 \
       "searched", NULL, "GPUs that split each expert beside --expert, at most those of tensor parallelism (megatron)") \
+    X(DISPATCH, dispatch, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "dispatch", "NAME",                             \
+      "alltoall", "alltoall,deepep",                                                                                 \
+      "how tokens go to experts on other GPUs: alltoall (NCCL, once for each expert) or deepep (once for each node)") \
     X(SEQUENCE_SPLITS, sequence_splits, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "sequence-splits", "",              \
       "off", NULL, "also search splits of a sample's positions over GPUs")
 

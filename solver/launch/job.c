@@ -361,6 +361,7 @@ int topt_job_read(const json_t *plan, struct job *ret, struct topt_error *err)
     j.overlap = *overlap && strcmp(overlap, "none");
     j.loss = word(settings, "loss_kernel");
     j.loss = *j.loss ? j.loss : "fused";
+    j.dispatch = word(settings, "dispatch");
     if (json_is_string(json_object_get(json_object_get(plan, "hw"), "name")))
         j.hw = word(json_object_get(plan, "hw"), "name");
     if (read_uniform(plan, &j, err) || read_train(model, &j, err))

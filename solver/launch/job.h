@@ -33,10 +33,11 @@ struct job {
     int sequence_parallel;  /* beside tensor parallelism */
     const json_t
         *layers; /* of each chunk of pipeline stages, in the model's order; NULL: none */
-    const char *cp_comm; /* what attention does over context ranks; "": there are none */
-    const char *loss;    /* the kernel of the loss, by name */
-    const char *train;   /* as topt_model_train() was told; "all" */
-    int64_t trained;     /* parameters, of a plan that does not train all */
+    const char *dispatch; /* how tokens go to experts on other devices, by name */
+    const char *cp_comm;  /* what attention does over context ranks; "": there are none */
+    const char *loss;     /* the kernel of the loss, by name */
+    const char *train;    /* as topt_model_train() was told; "all" */
+    int64_t trained;      /* parameters, of a plan that does not train all */
     struct job_model model;
 };
 

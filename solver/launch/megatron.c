@@ -50,7 +50,11 @@ static void write_parallel(const struct job *j, struct topt_text *t)
     if (j->ep > 1) {
         number(t, "--expert-model-parallel-size", j->ep);
         number(t, "--expert-tensor-parallel-size", j->etp);
-        flag(t, 1, "--moe-token-dispatcher-type alltoall");
+        flag(t, 1,
+             strcmp(j->dispatch, "deepep")
+                 ? "--moe-token-dispatcher-type alltoall"
+                 : "--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend "
+                   "deepep");
     }
     flag(t, j->tp > 1 && (j->sequence_parallel || j->model.experts),
          "--sequence-parallel");

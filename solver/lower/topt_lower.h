@@ -102,6 +102,17 @@ enum topt_gather {
 };
 const char *topt_gather_name(enum topt_gather g);
 
+/* How tokens go to experts on other devices, and back. */
+enum topt_dispatch {
+    TOPT_DISPATCH_ALLTOALL, /* once for each of a token's experts: NCCL's all-to-all */
+    /* Once to each node that has some of them, or inside of one to each device: DeepEP.  The rate of what is sent is
+     * the profile's of all-to-all: 43 to 58 GB/s between nodes with NICs of 50 GB/s, 153 GB/s inside of one of H800
+     * (github.com/deepseek-ai/DeepEP, docs/legacy.md, 2025). */
+    TOPT_DISPATCH_DEEPEP,
+    TOPT_DISPATCH_COUNT
+};
+const char *topt_dispatch_name(enum topt_dispatch d);
+
 /* The settings that decide bytes besides the layouts. */
 struct topt_settings {
     enum topt_dtype dtype;         /* of activations, weights and gradients */
@@ -146,6 +157,7 @@ struct topt_settings {
      * never late. */
     int64_t host_ns;
     enum topt_loss_kernel loss;
+    enum topt_dispatch dispatch;
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
@@ -586,8 +598,8 @@ struct topt_move_cost {
 int topt_cost_move(const struct topt_costing *k, int tensor,
                    const struct topt_layout *from, const struct topt_layout *to,
                    struct topt_move_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
-/* The cost by its route, which was asked for beside many others, and the bytes of both ends. */
-int topt_cost_move_by(const struct topt_costing *k, int tensor,
+/* The cost by its route along axes, which was asked for beside many others, and the bytes of both ends. */
+int topt_cost_move_by(const struct topt_costing *k, int tensor, uint32_t axes,
                       const struct topt_route *by, int64_t from_bytes, int64_t to_bytes,
                       struct topt_move_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 struct topt_shape topt_tensor_shape(const struct topt_tensor *t);

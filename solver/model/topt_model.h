@@ -642,6 +642,10 @@ double topt_rope_step(const struct topt_attrs *a, int64_t width, int64_t pair);
 int topt_op_experts(const struct topt_op *op);
 /* The number that divides the experts of each operator that has some; 0: none has. */
 int64_t topt_model_experts(const struct topt_model *m);
+/* Of a tensor of slots by expert, which lie on so many places: how often a token is sent if it goes once to each place
+ * that has some of its experts, as a share of once for each expert.  Experts are chosen at random, within the groups that
+ * the model's router chooses.  1 of any other tensor. */
+double topt_tokens_sent(const struct topt_model *m, int tensor, int64_t places);
 /* Slots that each expert has for one sample of 'seq' tokens. */
 int64_t topt_expert_slots(const struct topt_attrs *a, int64_t seq, int64_t experts);
 /* Keys that a query of an attention may see: all, or as many as its window or chunk holds. */

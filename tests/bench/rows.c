@@ -112,8 +112,10 @@ static const struct mechanism {
     {"pipeline", in_stages, 1},
     {"context", in_contexts, 0},
     {"expert", with_experts_apart, 1},
-    {"dispatch", NULL,
-     0}, /* tokens go once to a node, not once to each expert (DeepEP, HybridEP) */
+    /* DeepEP, or HybridEP: tokens go once to a node, not once to each expert. */
+    {"dispatch", NULL, 1},
+    /* A router for measuring, whose tokens take one after another as many experts as each is sent to. */
+    {"runs-of-experts", NULL, 1},
     {"expert-host", NULL,
      0}, /* the host's work of experts, which decides where the device is faster */
     {"fp8", in_eight_bits, 0},
@@ -162,6 +164,11 @@ int row_needs(const struct row *r, int i)
 {
     const struct mechanism *m = &mechanisms[i];
     return m->needed ? m->needed(r) : has_word(r->needs, m->name);
+}
+
+int row_uses(const struct row *r, const char *mechanism)
+{
+    return has_word(r->needs, mechanism);
 }
 
 int row_is_costed(const struct row *r)

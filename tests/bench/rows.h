@@ -81,6 +81,8 @@ int row_is_left_out(const struct row *r);
 /* The mechanisms that a run may need and plans here may lack, from 0; NULL at the end. */
 const char *row_mechanism(int i);
 int row_needs(const struct row *r, int i);
+/* Is the mechanism one that the column names? */
+int row_uses(const struct row *r, const char *mechanism);
 /* Does ran.c cost it: does it need nothing that plans here lack? */
 int row_is_costed(const struct row *r);
 

@@ -173,6 +173,11 @@ moe="moe.json --hw h100-80-dgx --batch 512 --seq 4096 --gpus 16 --pipeline 1"
     holds ".uniform.ep == 8 and .time_ns >= $searched" && jq .plan out >moe-plan.json && "$topt" explain moe-plan.json >out 2>err &&
     "$topt" launch moe-plan.json >out 2>err && grep -q -e '--expert-model-parallel-size 8' out &&
     "$topt" plan $moe --framework torchtitan --expert 8 --json >out 2>err && holds '.uniform.ep == 8 and .uniform.etp == 1'
+[ "$(jq .plan.settings.dispatch out)" = null ] && "$topt" plan $moe --framework megatron --expert 16 --json >out 2>err && all=$(jq .time_ns out) &&
+    "$topt" plan $moe --framework megatron --expert 16 --dispatch deepep --json >out 2>err && holds ".time_ns < $all and .plan.settings.dispatch == \"deepep\"" &&
+    jq .plan out >moe-plan.json && "$topt" launch moe-plan.json >launched 2>err && grep -q -e '--moe-flex-dispatcher-backend deepep' launched
+check "tokens that go once to each node take less: $(jq .time_ns out)"
+"$topt" plan $moe --framework torchtitan --expert 8 --json >out 2>err
 check "experts are shared out over $(jq -r .uniform.ep out) GPUs: $(jq -r .strategy out)"
 ! "$topt" plan $moe --framework megatron --expert 48 >out 2>err && grep -q 'does not divide the 128 experts' err &&
     ! "$topt" plan "$model" --hw h100-80-dgx --framework megatron --expert 8 >out 2>err && grep -q 'the model has no experts' err &&

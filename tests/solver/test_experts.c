@@ -177,6 +177,26 @@ static void test_moves(const struct topt_model *m, const struct topt_hw *hw)
     close_grid(&a);
 }
 
+/* Of two experts of eight, a token has some on so many of n places on the mean; groups leave fewer places. */
+static void test_sent(const struct topt_model *m)
+{
+    int e = topt_model_find(m, "h1.experts"), d = topt_model_find(m, "h1.dispatch"),
+        o = topt_model_find(m, "h1.out"), r = topt_model_find(m, "h1.route");
+    int to = m->op[d].operand[m->op[d].output].tensor,
+        back = m->op[e].operand[m->op[e].output].tensor,
+        none = m->op[o].operand[m->op[o].output].tensor;
+    double two = topt_tokens_sent(m, to, 2), four = topt_tokens_sent(m, back, 4);
+    ok(two == 0.75 && four == 0.875, "once to each place: shares %g, %g", two, four);
+    ok(topt_tokens_sent(m, to, 1) == 0.5 && topt_tokens_sent(m, none, 4) == 1,
+       "of one place half, of other tensors all");
+    struct topt_attrs *route = &m->op[r].attrs;
+    route->groups = 4;
+    route->top_groups = 1;
+    ok(topt_tokens_sent(m, to, 4) == 0.5 && topt_tokens_sent(m, to, 8) == 0.75,
+       "where a token's experts are of one group, as those of its places");
+    route->groups = route->top_groups = 1;
+}
+
 static const char *axes_of(const struct topt_mesh *mesh, const struct topt_op *op,
                            const struct topt_config *c, char *buf)
 {
@@ -365,6 +385,7 @@ int main(void)
     test_degrees(m, hw, "megatron", 1 << TOPT_ZERO_NONE | 1 << TOPT_ZERO_STATE, 1);
     test_layouts(m, hw);
     test_moves(m, hw);
+    test_sent(m);
     test_least(m, hw, "megatron");
     test_least(m, hw, "torchtitan");
     test_context(hw, 0);

@@ -317,6 +317,8 @@ static const struct setting setting[] = {
     {"host_ns", NUMBER, AT(host_ns), .most = 1000000000},
     {"loss_kernel", WORD, AT(loss), TOPT_LOSS_FUSED, .what = "loss kernel",
      .word = topt_loss_kernel_name, .words = TOPT_LOSS_COUNT},
+    {"dispatch", WORD, AT(dispatch), TOPT_DISPATCH_ALLTOALL, .what = "dispatch",
+     .word = topt_dispatch_name, .words = TOPT_DISPATCH_COUNT},
     {"eager", EAGER, AT(eager)}};
 
 enum { SETTINGS = sizeof setting / sizeof *setting };

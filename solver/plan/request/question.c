@@ -57,6 +57,7 @@ static int read_words(const struct topt_query *w, struct topt_request *r,
             topt_accounting_parse(w->accounting, &s->accounting, err)) ||
            (SAID(overlap) && topt_overlap_parse(w->overlap, &s->overlap, err)) ||
            (SAID(attention) && topt_attention_parse(w->attention, &s->attention, err)) ||
+           (SAID(dispatch) && topt_dispatch_parse(w->dispatch, &s->dispatch, err)) ||
            (SAID(loss_kernel) && topt_loss_parse(w->loss_kernel, &s->loss, err)) ||
            (SAID(eager) && topt_eager_parse(w->eager, &s->eager, err));
 #undef SAID

@@ -55,7 +55,7 @@ struct topt_framework {
     /* Expert parallelism: whether it is searched unasked, levels of sharding beside it (bits, 0: it has none),
      * and whether tensor parallelism may split the inside of experts beside it. */
     enum topt_expert_when { TOPT_EXPERT_ASKED, TOPT_EXPERT_SEARCHED } expert;
-    int expert_levels, expert_tensor;
+    int expert_levels, expert_tensor, deepep; /* 'deepep': tokens may be sent by that */
     /* Context parallelism, where it is asked for: what attention does, bits of enum topt_context. */
     int context;
     const char *lacks;           /* what it can do and is not searched; NULL: nothing */

@@ -155,6 +155,7 @@ struct topt_settings topt_request_settings(const struct topt_request *r);
       TOPT_ATTENTION_COUNT)                                                              \
     X(loss, enum topt_loss_kernel, "loss kernel", topt_loss_kernel_name,                 \
       TOPT_LOSS_COUNT)                                                                   \
+    X(dispatch, enum topt_dispatch, "dispatch", topt_dispatch_name, TOPT_DISPATCH_COUNT) \
     X(optimizer, enum topt_optimizer, "optimizer", topt_optimizer_name,                  \
       TOPT_OPTIMIZER_COUNT)
 #define TOPT_DECLARE_PARSE(word, type, what, name_of, count)                             \
