@@ -161,6 +161,8 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(SHARD_RANKS, shard_ranks, INT, 2, 1 << 20, TOPT_IN_ANY, ANSWER, SBATCH, "shard-ranks", "N",                     \
       "all data parallel ranks; megatron, torchtitan: also those of a node", NULL,                                       \
       "data parallel ranks that FSDP or the distributed optimizer shards over, replicated over the others (HSDP)")        \
+    X(CONTEXT, context, INT, 1, 1 << 10, TOPT_IN_ANY, PROBLEM, SBATCH, "context", "N",                                 \
+      "1", NULL, "GPUs that share out the positions of each sample (context parallelism; megatron, torchtitan)")     \
     X(EXPERT, expert, INT, 1, 1 << 14, TOPT_IN_ANY, ANSWER, SBATCH, "expert", "N",                                    \
       "megatron, torchtitan: searched; others: 1", NULL,                                                             \
       "GPUs that the experts of a layer are shared out over (1: every GPU has all of them)")                         \
@@ -170,6 +172,9 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "searched", NULL, "fixed degrees, as tp=8,pp=8,vp=2,dp=16,mbs=1 (also cp, ep, etp, zero, recompute, even); others are searched") \
     X(AS_IS, as_is, BOOL, 0, 1, TOPT_IN_PLAN, PROBLEM, REST, NULL, NULL,                                               \
       "off", NULL, "the degrees, or without them the script that is sent, are a run that exists: the answer is the best plan, with that run beside it") \
+    X(DISPATCH, dispatch, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "dispatch", "NAME",                             \
+      "alltoall", "alltoall,deepep",                                                                                 \
+      "how tokens go to experts on other GPUs: alltoall (NCCL, once for each expert) or deepep (once for each node)") \
     X(SEQUENCE_SPLITS, sequence_splits, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "sequence-splits", "",              \
       "off", NULL, "also search splits of a sample's positions over GPUs")
 

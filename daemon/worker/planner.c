@@ -63,16 +63,18 @@ void planner_destroy(struct planner *p)
 }
 
 static struct topt_model *import(const char *text, const char *what, int64_t batch,
-                                 int64_t seq, const char *train, struct topt_error *err)
+                                 int64_t seq, const char *train, int apart,
+                                 struct topt_error *err)
 {
-    struct topt_import_options options = {.batch = batch, .seq = seq, .train = train};
+    struct topt_import_options options = {
+        .batch = batch, .seq = seq, .train = train, .apart = apart};
     return topt_model_import(text, strlen(text), what, &options, err);
 }
 
 int planner_model_facts(const char *text, const char *what, struct planner_facts *ret,
                         struct topt_error *err)
 {
-    struct topt_model *m = import(text, what, 0, 0, NULL, err);
+    struct topt_model *m = import(text, what, 0, 0, NULL, 0, err);
     if (!m)
         return -1;
     struct topt_model_stats stats;
@@ -336,13 +338,14 @@ find_model(struct planner *p, const struct planner_question *q, struct topt_erro
     const struct topt_query *x = q->query;
     struct topt_text key = {0};
     struct topt_model *m = NULL;
-    topt_text_add(&key, "%s %lld %lld %s %s", q->model_id, (long long)x->batch,
-                  (long long)x->seq, x->train, q->what);
+    topt_text_add(&key, "%s %lld %lld %d %s %s", q->model_id, (long long)x->batch,
+                  (long long)x->seq, x->context > 1, x->train, q->what);
     if (!key.oom && (m = kept_find(&p->models, key.s))) {
         topt_text_fini(&key);
         return m;
     }
-    m = import(q->model, q->what, x->batch, x->seq, *x->train ? x->train : NULL, err);
+    m = import(q->model, q->what, x->batch, x->seq, *x->train ? x->train : NULL,
+               x->context > 1, err);
     if (m && (key.oom || kept_add(&p->models, key.s, m) < 0)) {
         if (key.oom)
             topt_model_destroy(m);

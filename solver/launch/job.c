@@ -284,17 +284,24 @@ static int read_uniform(const json_t *plan, struct job *j, struct topt_error *er
                           err) ||
         topt_json_int_or(u, "uniform", "pp", 1, MAX_RANKS, &j->pp, err) ||
         topt_json_int_or(u, "uniform", "vp", 1, MAX_RANKS, &j->vp, err) ||
+        topt_json_int_or(u, "uniform", "cp", 1, MAX_RANKS, &j->cp, err) ||
+        topt_json_string_or(u, "uniform", "cp_comm", &j->cp_comm, err) ||
         topt_json_int_or(u, "uniform", "ep", 1, MAX_RANKS, &j->ep, err) ||
         topt_json_int_or(u, "uniform", "etp", 1, MAX_RANKS, &j->etp, err))
         return -1;
-    if (j->dp * j->tp * j->pp != j->gpus)
-        return topt_fail(
-            err, TOPT_ERR_INVAL, "uniform: %lld x %lld x %lld ranks are not %lld",
-            (long long)j->dp, (long long)j->tp, (long long)j->pp, (long long)j->gpus);
-    if (j->ep > 1 && (j->dp * j->tp) % (j->ep * j->etp))
+    int64_t ranks = j->dp * j->cp * j->tp;
+    if (ranks * j->pp != j->gpus)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "uniform: %lld x %lld x %lld ranks are not %lld",
+                         (long long)(j->dp * j->cp), (long long)j->tp, (long long)j->pp,
+                         (long long)j->gpus);
+    if (j->ep > 1 && ranks % (j->ep * j->etp))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "uniform: experts over %lld x %lld ranks of %lld",
-                         (long long)j->ep, (long long)j->etp, (long long)(j->dp * j->tp));
+                         (long long)j->ep, (long long)j->etp, (long long)ranks);
+    if (j->cp > 1 && strcmp(j->cp_comm, "a2a") && strcmp(j->cp_comm, "all_gather"))
+        return topt_fail(err, TOPT_ERR_INVAL, "uniform.cp_comm: no such '%.20s'",
+                         j->cp_comm);
     j->layers = json_object_get(u, "layers");
     if (j->pp > 1 && json_array_size(j->layers) != (size_t)(j->pp * j->vp))
         return topt_fail(err, TOPT_ERR_INVAL,
@@ -363,6 +370,8 @@ int topt_job_read(const json_t *plan, struct job *ret, struct topt_error *err)
                     .pp = 1,
                     .vp = 1,
                     .ep = 1,
+                    .cp = 1,
+                    .cp_comm = "",
                     .etp = 1,
                     .train = "all"};
     const json_t *settings = json_object_get(plan, "settings");
@@ -387,6 +396,7 @@ int topt_job_read(const json_t *plan, struct job *ret, struct topt_error *err)
     j.overlap = *overlap && strcmp(overlap, "none");
     j.loss = word(settings, "loss_kernel");
     j.loss = *j.loss ? j.loss : "fused";
+    j.dispatch = word(settings, "dispatch");
     if (json_is_string(json_object_get(json_object_get(plan, "hw"), "name")))
         j.hw = word(json_object_get(plan, "hw"), "name");
     if (read_uniform(plan, &j, err) || read_train(model, &j, err))

@@ -29,7 +29,7 @@ struct job {
     enum job_precision precision;
     const char *low; /* scaling of products in few bits beside bf16; NULL: none */
     int low_params;  /* with weights in these bits */
-    int64_t nodes, per_node, gpus, dp, tp, pp, vp, ep, etp, zero, micro, steps, batch,
+    int64_t nodes, per_node, gpus, dp, tp, pp, vp, ep, etp, cp, zero, micro, steps, batch,
         seq;
     int64_t recompute_layers; /* the first of each chunk of a stage alone; 0: all */
     int64_t shard;            /* of 'dp', those that 'zero' shards over */
@@ -40,9 +40,11 @@ struct job {
     const json_t
         *layers; /* of each chunk of pipeline stages, in the model's order; NULL: none */
     enum topt_order_row order; /* their schedule */
-    const char *loss;          /* the kernel of the loss, by name */
-    const char *train;         /* as topt_model_train() was told; "all" */
-    int64_t trained;           /* parameters, of a plan that does not train all */
+    const char *dispatch;      /* how tokens go to experts on other devices, by name */
+    const char *cp_comm; /* what attention does over context ranks; "": there are none */
+    const char *loss;    /* the kernel of the loss, by name */
+    const char *train;   /* as topt_model_train() was told; "all" */
+    int64_t trained;     /* parameters, of a plan that does not train all */
     struct job_model model;
 };
 

@@ -26,6 +26,7 @@ static const struct target {
     /* Of pipeline stages: levels of sharding beside them, as bits; 0: a script has to have them written out.
      * Whether a stage may have several chunks, and chunks unlike numbers of layers. */
     int stage_levels, chunks, uneven;
+    int experts; /* it is told by options that experts are shared out; else the script has that written out */
 } targets[] = {
     {.name = "torchrun",
      .framework = "pytorch",
@@ -52,6 +53,7 @@ static const struct target {
      .pin = {"NVIDIA/Megatron-LM", "d98e8a64ddf34856e74b24714e3bedb2f5a39553",
              "2026-08-22", "not run"},
      .replicas = 1,
+     .experts = 1,
      .stage_levels = 1 << 0 | 1 << 1,
      .chunks = 1,
      .uneven = 1},
@@ -63,6 +65,7 @@ static const struct target {
      .pin = {"pytorch/torchtitan", "b5bcd76c66d0acb1a08b176d9639425bc55e0b2a",
              "2026-08-21", "not run"},
      .replicas = 1,
+     .experts = 1,
      .stage_levels = 1 << 0 | 1 << 2 | 1 << 3,
      .chunks = 1,
      .uneven = 1},
@@ -421,6 +424,11 @@ static int check(const struct job *j, const struct target *t, struct sheet *s,
                                t->name, (long long)j->dp, (long long)j->shard);
     if (j->pp > 1 && check_stages(j, t, err))
         return -1;
+    if (j->ep > 1 && !t->experts)
+        return topt_job_refuse(j, "megatron", err,
+                               "for %.20s experts that are shared out have to be written "
+                               "into the training script; this plan has %lld",
+                               t->name, (long long)j->ep);
     if (j->precision == JOB_F16_MIXED && t->no_fp16)
         return refuse_fp16(j, t, err);
     if (!takes_low(j, t))

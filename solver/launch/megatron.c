@@ -57,10 +57,18 @@ static void write_parallel(const struct job *j, struct topt_text *t)
 {
     number(t, "--tensor-model-parallel-size", j->tp);
     write_stages(j, t);
+    if (j->cp > 1) {
+        number(t, "--context-parallel-size", j->cp);
+        topt_text_add(t, " \\\n    --cp-comm-type %s", j->cp_comm);
+    }
     if (j->ep > 1) {
         number(t, "--expert-model-parallel-size", j->ep);
         number(t, "--expert-tensor-parallel-size", j->etp);
-        flag(t, 1, "--moe-token-dispatcher-type alltoall");
+        flag(t, 1,
+             strcmp(j->dispatch, "deepep")
+                 ? "--moe-token-dispatcher-type alltoall"
+                 : "--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend "
+                   "deepep");
     }
     flag(t, j->tp > 1 && (j->sequence_parallel || j->model.experts),
          "--sequence-parallel");

@@ -177,7 +177,7 @@ static void write_parallel(const struct job *j, struct topt_text *t)
         topt_text_add(t, "    config.parallelism.enable_sequence_parallel = %s\n",
                       j->sequence_parallel ? "True" : "False");
     write_stages(j, t);
-    set_number(t, "parallelism.context_parallel_degree", 1);
+    set_number(t, "parallelism.context_parallel_degree", j->cp);
     set_number(t, "parallelism.expert_parallel_degree", j->ep);
 }
 

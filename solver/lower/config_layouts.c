@@ -447,6 +447,12 @@ const char *topt_gather_name(enum topt_gather g)
     return (unsigned)g < TOPT_GATHER_COUNT ? name[g] : "unknown";
 }
 
+const char *topt_dispatch_name(enum topt_dispatch d)
+{
+    static const char *const name[] = {"alltoall", "deepep"};
+    return (unsigned)d < TOPT_DISPATCH_COUNT ? name[d] : "unknown";
+}
+
 const char *topt_class_name(enum topt_class c)
 {
     static const char *const name[] = {"parameters", "gradients", "optimizer",

@@ -291,7 +291,16 @@ int64_t topt_cost_block(const struct topt_costing *k, int tensor,
     return topt_with_allocator(k->settings, block(k, tensor, &shape, l));
 }
 
-int topt_cost_move_by(const struct topt_costing *k, int tensor,
+int64_t topt_sent_ns(const struct topt_costing *k, int tensor, uint32_t axes, int64_t ns)
+{
+    if (k->settings->dispatch == TOPT_DISPATCH_ALLTOALL || !axes || tensor < 0)
+        return ns;
+    struct topt_group g = topt_mesh_group(k->mesh, axes);
+    double share = topt_tokens_sent(k->model, tensor, g.nodes > 1 ? g.nodes : g.per_node);
+    return (int64_t)((double)ns * share);
+}
+
+int topt_cost_move_by(const struct topt_costing *k, int tensor, uint32_t axes,
                       const struct topt_route *by, int64_t from_bytes, int64_t to_bytes,
                       struct topt_move_cost *ret, struct topt_error *err)
 {
@@ -302,8 +311,12 @@ int topt_cost_move_by(const struct topt_costing *k, int tensor,
     int64_t rounds = k->settings->micro_batches;
     int bad = by->time_ns == TOPT_ROUTE_FAR ||
               __builtin_mul_overflow(by->time_ns, rounds, &ret->network_ns);
-    for (int i = 0; i < TOPT_BASIS_COUNT; i++)
-        ret->basis_ns[i] = bad ? 0 : by->basis_ns[i] * rounds; /* parts of that */
+    ret->network_ns = 0;
+    for (int i = 0; i < TOPT_BASIS_COUNT; i++) {
+        ret->basis_ns[i] =
+            bad ? 0 : topt_sent_ns(k, tensor, axes, by->basis_ns[i]) * rounds;
+        ret->network_ns += ret->basis_ns[i]; /* which are parts of the time */
+    }
     return bad ? topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows") : 0;
 }
 
@@ -316,11 +329,10 @@ int topt_cost_move(const struct topt_costing *k, int tensor,
     if (topt_router_route(k->router, &shape, topt_dtype_bytes(k->settings->dtype),
                           k->settings->granule_bytes, from, to, &r, err))
         return -1;
-    int rc = topt_cost_move_by(k, tensor, r, topt_cost_block(k, tensor, from),
+    uint32_t axes = topt_layout_changed_mask(from, to);
+    int rc = topt_cost_move_by(k, tensor, axes, r, topt_cost_block(k, tensor, from),
                                topt_cost_block(k, tensor, to), ret, err);
-    ret->links = k->settings->by_schedule
-                     ? topt_group_links(k->mesh, topt_layout_changed_mask(from, to))
-                     : 0;
+    ret->links = k->settings->by_schedule ? topt_group_links(k->mesh, axes) : 0;
     return rc;
 }
 

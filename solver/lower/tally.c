@@ -313,8 +313,12 @@ static struct topt_time move(const struct topt_tally *t, const struct topt_instr
         return (struct topt_time){0, TOPT_BASIS_MEASURED};
     int64_t bytes = topt_move_bytes(t->k->mesh, &b->shape, &i->move,
                                     topt_element_bytes(t->k->settings, b->elem));
-    return topt_router_time(t->k->router, topt_move_collective(i->move.kind), i->axes,
-                            gathered(t, i, bytes));
+    struct topt_time time = topt_router_time(
+        t->k->router, topt_move_collective(i->move.kind), i->axes, gathered(t, i, bytes));
+    if (b->op >= 0 && b->operand >= 0)
+        time.ns = topt_sent_ns(t->k, t->k->model->op[b->op].operand[b->operand].tensor,
+                               i->axes, time.ns);
+    return time;
 }
 
 /* Of a loss that is scaled: gradients are brought to f32, where they are not, divided by the scale and

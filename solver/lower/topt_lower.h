@@ -125,6 +125,16 @@ enum topt_low {
 const char *topt_low_name(enum topt_low r);
 /* The type of these products, of which profiles have the rates. */
 enum topt_dtype topt_low_type(enum topt_low r);
+/* How tokens go to experts on other devices, and back. */
+enum topt_dispatch {
+    TOPT_DISPATCH_ALLTOALL, /* once for each of a token's experts: NCCL's all-to-all */
+    /* Once to each node that has some of them, or inside of one to each device: DeepEP.  The rate of what is sent is
+     * the profile's of all-to-all: 43 to 58 GB/s between nodes with NICs of 50 GB/s, 153 GB/s inside of one of H800
+     * (github.com/deepseek-ai/DeepEP, docs/legacy.md, 2025). */
+    TOPT_DISPATCH_DEEPEP,
+    TOPT_DISPATCH_COUNT
+};
+const char *topt_dispatch_name(enum topt_dispatch d);
 
 /* The settings that decide bytes besides the layouts. */
 struct topt_settings {
@@ -178,6 +188,7 @@ struct topt_settings {
     enum topt_low low; /* of products of layers beside bf16 */
     int low_apart;     /* low: by torchao's casts, not Transformer Engine's */
     int low_params;    /* low: their weights are stored and gathered in these bits */
+    enum topt_dispatch dispatch;
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
@@ -625,8 +636,8 @@ struct topt_move_cost {
 int topt_cost_move(const struct topt_costing *k, int tensor,
                    const struct topt_layout *from, const struct topt_layout *to,
                    struct topt_move_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
-/* The cost by its route, which was asked for beside many others, and the bytes of both ends. */
-int topt_cost_move_by(const struct topt_costing *k, int tensor,
+/* The cost by its route along axes, which was asked for beside many others, and the bytes of both ends. */
+int topt_cost_move_by(const struct topt_costing *k, int tensor, uint32_t axes,
                       const struct topt_route *by, int64_t from_bytes, int64_t to_bytes,
                       struct topt_move_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 struct topt_shape topt_tensor_shape(const struct topt_tensor *t);

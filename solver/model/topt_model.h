@@ -645,6 +645,10 @@ double topt_rope_step(const struct topt_attrs *a, int64_t width, int64_t pair);
 int topt_op_experts(const struct topt_op *op);
 /* The number that divides the experts of each operator that has some; 0: none has. */
 int64_t topt_model_experts(const struct topt_model *m);
+/* Of a tensor of slots by expert, which lie on so many places: how often a token is sent if it goes once to each place
+ * that has some of its experts, as a share of once for each expert.  Experts are chosen at random, within the groups that
+ * the model's router chooses.  1 of any other tensor. */
+double topt_tokens_sent(const struct topt_model *m, int tensor, int64_t places);
 /* Slots that each expert has for one sample of 'seq' tokens. */
 int64_t topt_expert_slots(const struct topt_attrs *a, int64_t seq, int64_t experts);
 /* Keys that a query of an attention may see: all, or as many as its window or chunk holds. */
@@ -867,7 +871,8 @@ struct topt_import_options {
     const char *as;    /* the family of a config whose own is not known */
     const char *part;  /* of a config of several: "text"; NULL: all that is read */
     double capacity;   /* slots of an expert over its share; 0: the family's */
-    int untrained;     /* an ONNX graph without weights is taken too */
+    int apart; /* of a config: queries, keys and values in tensors of their own, as context ranks gather them */
+    int untrained; /* an ONNX graph without weights is taken too */
 };
 
 /* A model from text: a native document, a Hugging Face config.json or an ONNX file,

@@ -104,9 +104,34 @@ static struct topt_model *gates_apart(struct topt_model *m, const struct row *r)
     return m;
 }
 
+/* Experts that a token takes one after another are one of many groups of them. */
+static struct topt_model *runs_of_experts(struct topt_model *m, const struct row *r)
+{
+    struct topt_error err = {0};
+    json_t *doc = topt_model_to_json(m), *op;
+    size_t i;
+    json_array_foreach(json_object_get(doc, "ops"), i, op)
+    {
+        const char *kind = json_string_value(json_object_get(op, "kind"));
+        json_int_t k = json_integer_value(json_object_get(op, "top_k"));
+        if (strcmp(kind, "route"))
+            continue;
+        json_object_set_new(op, "groups", json_integer(topt_model_experts(m) / k));
+        json_object_set_new(op, "top_groups", json_integer(1));
+    }
+    topt_model_destroy(m);
+    m = topt_model_from_json(doc, &err);
+    json_decref(doc);
+    if (!m)
+        give_up(r, err.text);
+    return m;
+}
+
 struct topt_model *ran_model(const struct row *r, int64_t batch)
 {
     struct topt_model *m = row_model(r, batch);
+    if (row_uses(r, "runs-of-experts"))
+        m = runs_of_experts(m, r);
     return strcmp(r->recompute, "products") ? m : gates_apart(m, r);
 }
 
@@ -150,6 +175,8 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     q.hw = hw;
     q.threads = 1;
     q.micro_batches = (int)row_accumulation(r);
+    if (row_uses(r, "dispatch"))
+        q.settings.dispatch = TOPT_DISPATCH_DEEPEP;
     q.expert = r->expert > 1 ? r->expert : 1;
     if (topt_request_complete(&q, &err))
         give_up(r, err.text);

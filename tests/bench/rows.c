@@ -125,8 +125,10 @@ static const struct mechanism {
     {"context", in_contexts, 0},
     {"expert", with_experts_apart, 1},
     {"expert-ranks", with_experts_beyond, 0},
-    {"dispatch", NULL,
-     0}, /* tokens go once to a node, not once to each expert (DeepEP, HybridEP) */
+    /* DeepEP, or HybridEP: tokens go once to a node, not once to each expert. */
+    {"dispatch", NULL, 1},
+    /* A router for measuring, whose tokens take one after another as many experts as each is sent to. */
+    {"runs-of-experts", NULL, 1},
     {"expert-host", NULL,
      0}, /* the host's work of experts, which decides where the device is faster */
     {"expert-fp8", with_narrow_experts, 0},
@@ -181,6 +183,11 @@ int row_needs(const struct row *r, int i)
 int row_is_narrow(const struct row *r)
 {
     return !in_eight_bits(r) && strpbrk(r->precision, "48") != NULL;
+}
+
+int row_uses(const struct row *r, const char *mechanism)
+{
+    return has_word(r->needs, mechanism);
 }
 
 int row_is_costed(const struct row *r)

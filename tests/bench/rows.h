@@ -87,6 +87,8 @@ const char *row_mechanism(int i);
 int row_needs(const struct row *r, int i);
 /* Do its products run in few bits, of which the scaling is known? */
 int row_is_narrow(const struct row *r);
+/* Is the mechanism one that the column names? */
+int row_uses(const struct row *r, const char *mechanism);
 /* Does ran.c cost it: does it need nothing that plans here lack? */
 int row_is_costed(const struct row *r);
 

@@ -399,6 +399,17 @@ def check_experts(moe):
     ok(done.returncode != 0 and "experts over 16 x 1 ranks of 8" in done.stderr, "over no more ranks than there are", done.stderr)
 
 
+def check_contexts(llama):
+    plan = plan_of(llama, 4, 2, 1, framework="megatron")
+    plan["mesh"].update(nodes=2, gpus_per_node=8)
+    plan["uniform"].update(cp=2, cp_comm="a2a")
+    text = launch(plan, "megatron").stdout
+    ok("--context-parallel-size 2" in text and "--cp-comm-type a2a" in text, "Megatron-LM shares positions out", text)
+    plan["uniform"].update(cp_comm="p2p")
+    done = launch(plan, "megatron")
+    ok(done.returncode != 0 and "cp_comm: no such 'p2p'" in done.stderr, "in no other way than planned", done.stderr)
+
+
 def check_numbers(gpt, llama):
     files = {}
     for target in TARGETS[:5]:
@@ -737,6 +748,7 @@ def main():
         check_stages(llama)
         check_replicas(llama)
         check_recomputed_layers(llama)
+        check_contexts(llama)
         check_trainers(gpt, llama)
         check_losses(gpt, llama)
         check_refusals(gpt, llama)

@@ -201,6 +201,11 @@ moe="moe.json --hw h100-80-dgx --batch 512 --seq 4096 --gpus 16 --pipeline 1"
     holds ".uniform.ep == 8 and .time_ns >= $searched" && jq .plan out >moe-plan.json && "$topt" explain moe-plan.json >out 2>err &&
     "$topt" launch moe-plan.json >out 2>err && grep -q -e '--expert-model-parallel-size 8' out &&
     "$topt" plan $moe --framework torchtitan --expert 8 --json >out 2>err && holds '.uniform.ep == 8 and .uniform.etp == 1'
+[ "$(jq .plan.settings.dispatch out)" = null ] && "$topt" plan $moe --framework megatron --expert 16 --json >out 2>err && all=$(jq .time_ns out) &&
+    "$topt" plan $moe --framework megatron --expert 16 --dispatch deepep --json >out 2>err && holds ".time_ns < $all and .plan.settings.dispatch == \"deepep\"" &&
+    jq .plan out >moe-plan.json && "$topt" launch moe-plan.json >launched 2>err && grep -q -e '--moe-flex-dispatcher-backend deepep' launched
+check "tokens that go once to each node take less: $(jq .time_ns out)"
+"$topt" plan $moe --framework torchtitan --expert 8 --json >out 2>err
 check "experts are shared out over $(jq -r .uniform.ep out) GPUs: $(jq -r .strategy out)"
 ! "$topt" plan $moe --framework megatron --expert 48 >out 2>err && grep -q 'does not divide the 128 experts' err &&
     ! "$topt" plan "$model" --hw h100-80-dgx --framework megatron --expert 8 >out 2>err && grep -q 'the model has no experts' err &&
@@ -235,9 +240,20 @@ not_so "--gpus 1024 --degrees dp=8,mbs=5" "the batch of 1536 is no multiple of d
 not_so "--gpus 1024 --degrees dp=16,mbs=1 --micro-batches 4" "are 96 micro-batches of a batch of 1536, not 4"
 not_so "--gpus 1024 --degrees zero=3" "Megatron-LM has no ZeRO-3"
 not_so "--degrees pp=1,vp=2" "chunks are of pipeline stages"
-not_so "--gpus 1024 --degrees cp=2" "cp=2: context parallelism is not searched for Megatron-LM yet"
 not_so "--gpus 96 --degrees tp=3" "no plan for 96 GPUs has these --degrees"
 not_so "--degrees tp=64,pp=64,dp=64" "need 262144 GPUs, and there are 1024"
+# Positions of long sequences.
+long="70b.json --hw h100-80-dgx --batch 16 --seq 65536 --gpus 64"
+jq '.max_position_embeddings = 131072 | .hidden_size = 8192 | .intermediate_size = 28672 | .num_attention_heads = 64 | .num_key_value_heads = 8 |
+    .num_hidden_layers = 80' "$model" >70b.json
+"$topt" plan $long --framework megatron --context 2 --json >out 2>err && holds '.uniform.cp == 2 and .uniform.cp_comm == "all_gather" and
+    .uniform.dp * .uniform.cp * .uniform.tp * (.uniform.pp // 1) == 64 and (.strategy | test("context parallel over 2"))' && jq .plan out >long-plan.json &&
+    "$topt" launch long-plan.json >launched 2>err && grep -q -e '--context-parallel-size 2' launched && grep -q -e '--cp-comm-type all_gather' launched &&
+    "$topt" plan $long --framework torchtitan --context 2 >out 2>err && grep -q 'context parallel over 2' out && ! grep -q '^not tried' out
+check "positions are shared out where that is asked for: $(grep -o 'context parallel over 2' out)"
+! "$topt" plan $long --framework pytorch --context 2 >out 2>err && grep -q 'no context parallelism of pytorch' err &&
+    ! "$topt" plan $long --framework megatron --context 3 >out 2>err && grep -q 'is not cut into 6 equal parts' err
+check "positions that are not shared out so: $(cat err)"
 lacks='not tried context parallelism and pipeline stages (--pipeline N), which PyTorch'
 for more in "" "--gpus 8" "--batch 64,128" "--batch auto" "--mode profiling --max-gpus 16"; do
     # shellcheck disable=SC2086

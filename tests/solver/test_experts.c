@@ -1,4 +1,4 @@
-/* test_experts.c - expert parallelism: the degrees of a grid are those counted by hand, each gives the experts and
+/* test_experts.c - expert and context parallelism: the degrees of a grid are those counted by hand, each gives the experts and
  * nothing else other axes, the moves are the all-to-alls counted by hand, and what is least for degrees that differ
  * by where experts are alone is the same from one problem as from the problem of each. */
 #include "free.h"
@@ -25,6 +25,7 @@ static struct topt_model *mixtral(void)
 }
 
 struct asked {
+    int64_t context; /* set before; 0: not asked for */
     struct topt_request r;
     struct topt_planning m;
     struct topt_grid_search s;
@@ -38,6 +39,7 @@ static void open_grid(struct asked *a, const struct topt_model *m,
     a->r.model = m;
     a->r.hw = hw;
     a->r.threads = 1;
+    a->r.context = a->context;
     if (topt_framework_find(framework, &a->r.framework, &err) ||
         topt_request_complete(&a->r, &err) || topt_planning_init(&a->m, &a->r, &err) ||
         topt_grid_open(&a->s, &a->m, nodes, 8, TOPT_GOAL_FASTEST, &err))
@@ -68,7 +70,7 @@ static int listed(const struct topt_grid_search *s, int data, int level, int exp
 static void test_degrees(const struct topt_model *m, const struct topt_hw *hw,
                          const char *framework, int levels, int inside)
 {
-    struct asked a;
+    struct asked a = {0};
     int bad = 0, shared = 0;
     open_grid(&a, m, hw, framework, 2);
     for (int tensor = 1; tensor <= 8; tensor *= 2)
@@ -156,7 +158,7 @@ static struct exchanged exchange(struct asked *a, const struct topt_degrees *d)
 
 static void test_moves(const struct topt_model *m, const struct topt_hw *hw)
 {
-    struct asked a;
+    struct asked a = {0};
     open_grid(&a, m, hw, "megatron", 1);
     /* Two samples a rank: each of their tokens goes to two experts, there and back, in each layer. */
     int64_t tokens = BATCH / 8 / 2 * SEQ, slots = tokens * TOP_K * WIDTH * 2;
@@ -173,6 +175,26 @@ static void test_moves(const struct topt_model *m, const struct topt_hw *hw)
     struct exchanged none = whole ? exchange(&a, whole) : (struct exchanged){.n = {1}};
     ok(none.n[0] + none.n[1] == 0, "where each rank has all experts there are none");
     close_grid(&a);
+}
+
+/* Of two experts of eight, a token has some on so many of n places on the mean; groups leave fewer places. */
+static void test_sent(const struct topt_model *m)
+{
+    int e = topt_model_find(m, "h1.experts"), d = topt_model_find(m, "h1.dispatch"),
+        o = topt_model_find(m, "h1.out"), r = topt_model_find(m, "h1.route");
+    int to = m->op[d].operand[m->op[d].output].tensor,
+        back = m->op[e].operand[m->op[e].output].tensor,
+        none = m->op[o].operand[m->op[o].output].tensor;
+    double two = topt_tokens_sent(m, to, 2), four = topt_tokens_sent(m, back, 4);
+    ok(two == 0.75 && four == 0.875, "once to each place: shares %g, %g", two, four);
+    ok(topt_tokens_sent(m, to, 1) == 0.5 && topt_tokens_sent(m, none, 4) == 1,
+       "of one place half, of other tensors all");
+    struct topt_attrs *route = &m->op[r].attrs;
+    route->groups = 4;
+    route->top_groups = 1;
+    ok(topt_tokens_sent(m, to, 4) == 0.5 && topt_tokens_sent(m, to, 8) == 0.75,
+       "where a token's experts are of one group, as those of its places");
+    route->groups = route->top_groups = 1;
 }
 
 static const char *axes_of(const struct topt_mesh *mesh, const struct topt_op *op,
@@ -196,7 +218,7 @@ static void test_layouts(const struct topt_model *m, const struct topt_hw *hw)
         {2, 4, 2, "beef", "bbbd", "bbbk"}, {4, 8, 1, "beee", "bbdd", "bbkk"},
         {4, 2, 4, "beff", "bbdd", "bbkk"},
     };
-    struct asked a;
+    struct asked a = {0};
     open_grid(&a, m, hw, "megatron", 2);
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         const struct topt_degrees *d =
@@ -219,6 +241,102 @@ static void test_layouts(const struct topt_model *m, const struct topt_hw *hw)
     close_grid(&a);
 }
 
+/* ---- context --------------------------------------------------------------------------- */
+
+static struct topt_model *llama(int apart)
+{
+    static const char text[] =
+        "{\"model_type\":\"llama\",\"hidden_size\":256,\"num_hidden_layers\":3,"
+        "\"num_attention_heads\":16,\"num_key_value_heads\":8,\"intermediate_size\":512,"
+        "\"vocab_size\":1024,\"max_position_embeddings\":4096}";
+    struct topt_import_options o = {.batch = BATCH, .seq = SEQ, .apart = apart};
+    return topt_model_import(text, strlen(text), "config.json", &o, NULL);
+}
+
+/* Bytes that collectives of a kind move in a micro-batch, forward, and how many there are. */
+static int64_t moved(struct asked *a, const struct topt_degrees *d,
+                     enum topt_move_kind kind, int backward, int *ret_n)
+{
+    struct topt_costing k;
+    struct topt_program *p = NULL;
+    struct topt_strategy *s = strategy_of(a, d);
+    int64_t bytes = 0;
+    *ret_n = 0;
+    if (s && !topt_grid_costing(&a->s, d, &k, NULL))
+        (void)!topt_lower(k.model, k.mesh, k.settings, s, k.router, &p, NULL);
+    for (int i = p ? p->micro_begin : 0; p && i < p->micro_end; i++) {
+        const struct topt_instr *in = &p->instr[i];
+        if (in->kind != TOPT_I_MOVE || in->move.kind != kind || in->backward != backward)
+            continue;
+        ++*ret_n;
+        bytes += topt_layout_elements(k.mesh, &p->buffer[in->a].shape, &in->move.to) *
+                 topt_dtype_bytes(k.settings->dtype);
+    }
+    topt_program_destroy(p);
+    topt_strategy_destroy(s);
+    return bytes;
+}
+
+static const struct topt_degrees *with_context(const struct asked *a, int tensor,
+                                               int context)
+{
+    for (int i = 0; i < a->s.ndegrees; i++) {
+        const struct topt_degrees *d = &a->s.degrees[i];
+        if (d->tensor == tensor && d->context == context && d->level == TOPT_ZERO_STATE &&
+            !d->recompute && d->micro_batches == 2)
+            return d;
+    }
+    return NULL;
+}
+
+static void test_context(const struct topt_hw *hw, int apart)
+{
+    struct topt_model *m = llama(apart);
+    struct asked a = {0};
+    char axes[16] = "";
+    int n = 0, only = 1;
+    a.context = 4;
+    open_grid(&a, m, hw, "megatron", 1);
+    for (int i = 0; i < a.s.ndegrees; i++)
+        only &= a.s.degrees[i].context == 4 &&
+                a.s.degrees[i].data * a.s.degrees[i].tensor * 4 == 8;
+    ok(a.s.ndegrees > 0 && only, "all degrees have the context ranks that are asked for");
+    const struct topt_degrees *d = with_context(&a, 1, 4);
+    struct topt_strategy *s = d ? strategy_of(&a, d) : NULL;
+    static const struct {
+        const char *name, *axes[2];
+    } want[] = {{"h1.norm1", {"bss", "bss"}},    {"h1.out", {"bss", "bss"}},
+                {"embedding", {"bss", "bss"}},   {"loss", {"bss", "bss"}},
+                {"h1.attention", {"bhh", NULL}}, {"h1.attend", {NULL, "bss"}}};
+    for (size_t i = 0; s && i < sizeof want / sizeof *want; i++) {
+        int op = topt_model_find(m, want[i].name);
+        if (!want[i].axes[apart])
+            continue;
+        ok(op >= 0 && !strcmp(axes_of(&a.s.mesh, &m->op[op], &s->config[op], axes),
+                              want[i].axes[apart]),
+           "%s over context ranks: axes %s", want[i].name, axes);
+    }
+    topt_strategy_destroy(s);
+    /* Of 16 samples of a micro-batch a data rank has 8; keys and values of 8 heads of 16 numbers each. */
+    int64_t tokens = BATCH / 2 / 2 * SEQ, kv = tokens * 2 * 8 * 16 * 2;
+    if (apart) {
+        int64_t bytes = d ? moved(&a, d, TOPT_MOVE_ALL_GATHER, 0, &n) : 0;
+        ok(n == 3 && bytes == 3 * kv, "each layer gathers keys and values: %lld bytes",
+           (long long)bytes);
+        bytes = d ? moved(&a, d, TOPT_MOVE_REDUCE_SCATTER, 1, &n) : 0;
+        ok(n == 3 && bytes == 3 * kv / 4, "and scatters their gradients: %lld bytes",
+           (long long)bytes);
+    } else {
+        int64_t all = (kv + tokens * 16 * 16 * 2) / 4, y = tokens * WIDTH * 2 / 4;
+        int64_t bytes = d ? moved(&a, d, TOPT_MOVE_ALL_TO_ALL, 0, &n) : 0;
+        ok(n == 6 && bytes == 3 * (all + y),
+           "each layer exchanges positions for heads and back: %lld bytes",
+           (long long)bytes);
+    }
+    close_grid(&a);
+    topt_model_destroy(m);
+}
+
 /* ---- what is least ----------------------------------------------------------------------- */
 
 static int alike(const struct topt_degrees *a, struct topt_degrees b)
@@ -231,7 +349,7 @@ static int alike(const struct topt_degrees *a, struct topt_degrees b)
 static void test_least(const struct topt_model *m, const struct topt_hw *hw,
                        const char *framework)
 {
-    struct asked a;
+    struct asked a = {0};
     int same = 0, n = 0;
     open_grid(&a, m, hw, framework, 2);
     for (int i = 0; i < a.s.ndegrees; i += 7) {
@@ -267,8 +385,11 @@ int main(void)
     test_degrees(m, hw, "megatron", 1 << TOPT_ZERO_NONE | 1 << TOPT_ZERO_STATE, 1);
     test_layouts(m, hw);
     test_moves(m, hw);
+    test_sent(m);
     test_least(m, hw, "megatron");
     test_least(m, hw, "torchtitan");
+    test_context(hw, 0);
+    test_context(hw, 1);
     topt_model_destroy(m);
     topt_hw_destroy(hw);
     return done_testing();

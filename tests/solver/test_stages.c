@@ -191,6 +191,7 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
     r.hw = hw;
     r.threads = 1;
     r.pipeline = random_below(&seed, 4) ? 0 : 2; /* asked for, or searched */
+    r.context = number % 5 ? 0 : 2;
     if (!model ||
         topt_framework_find(frameworks[random_below(&seed, 2)], &r.framework, &err) ||
         topt_request_complete(&r, &err) || topt_planning_init(&m, &r, &err)) {

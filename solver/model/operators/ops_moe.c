@@ -37,6 +37,27 @@ int topt_op_experts(const struct topt_op *op)
     return has ? e : -1;
 }
 
+static const struct topt_op *producer_of(const struct topt_model *m,
+                                         const struct topt_op *op, int input)
+{
+    return &m->op[m->tensor[op->operand[op->input[input]].tensor].producer];
+}
+
+double topt_tokens_sent(const struct topt_model *m, int tensor, int64_t places)
+{
+    const struct topt_op *op = &m->op[m->tensor[tensor].producer];
+    if (topt_op_experts(op) >= 0)
+        op = producer_of(m, op, 0);
+    if (op->ninputs < 2 || !op->attrs.top_k || topt_op_split(op, 1) != TOPT_SPLIT_FEATURE)
+        return 1;
+    const struct topt_attrs *route = &producer_of(m, op, 1)->attrs;
+    double k = (double)op->attrs.top_k, n = (double)places;
+    double groups = (double)route->groups, chosen = (double)route->top_groups;
+    if (groups > 0) /* places that a token may reach */
+        n = n < groups ? fmin(n, chosen) : n * chosen / groups;
+    return n * (1 - pow(1 - 1 / n, k)) / k;
+}
+
 int64_t topt_model_experts(const struct topt_model *m)
 {
     int64_t all = 0;

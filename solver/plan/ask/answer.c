@@ -219,7 +219,8 @@ static void add_across_nodes(const struct topt_planning *m, const struct topt_be
     if (b->space != TOPT_SPACE_UNIFORM || !topt_request_even(r) || r->tensor_parallel ||
         ranks <= b->mesh.per_node)
         return;
-    char *lacks = topt_framework_not_searched(r->framework, topt_request_stages(r));
+    char *lacks =
+        topt_framework_not_searched(r->framework, topt_request_stages(r), r->context);
     topt_text_add(why,
                   "; tensor parallel over %d GPUs, across nodes, because nothing else "
                   "that was searched fits%s",

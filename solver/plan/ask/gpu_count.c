@@ -37,9 +37,11 @@ int topt_count_divides_batch(const struct topt_planning *m, int64_t gpus,
         if (topt_mesh_init(&mesh, nodes, per_node, NULL))
             return 1;
         for (int cut = topt_tensor_from(&mesh, m->tensor); cut <= mesh.naxes; cut++) {
-            int64_t ranks = topt_data_ranks(&mesh, cut);
-            if (m->heads % (mesh.devices / ranks))
+            int64_t ranks = topt_data_ranks(&mesh, cut),
+                    context = r->context > 1 ? r->context : 1;
+            if (m->heads % (mesh.devices / ranks) || ranks % context)
                 continue;
+            ranks /= context;
             if ((r->pipeline < 2 && samples % ranks == 0) ||
                 stages_divide(m, samples, ranks))
                 return 1;

@@ -30,7 +30,9 @@ extern const struct topt_restriction topt_restrict_batch, topt_restrict_hybrid,
 
 struct topt_space_options {
     enum topt_space space; /* not AUTO */
-    int cut;               /* uniform: axes before it are the data axes */
+    int cut; /* uniform: axes before it are the data axes, axes from it on tensor axes */
+    int context_axes; /* uniform: so many axes before 'cut' are context axes, no data axes */
+    const struct topt_tensor_map *context; /* what these take; NULL: there are none */
     /* Uniform: of operators with experts, these take the last data axes and the first tensor axes. */
     struct topt_expert_axes expert;
     /* Samples, heads and features are split into equal parts only; the vocabulary, that

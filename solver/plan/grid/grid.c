@@ -9,6 +9,7 @@
 #include "topt_framework.h"
 #include "topt_question.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +57,7 @@ static int share_experts(struct topt_grid_search *s, struct topt_degrees v, int 
     v.expert = 1;
     for (int a = last - 1; a >= 0; a--) {
         v.expert *= s->mesh.size[a];
-        if (v.expert * v.expert_tensor >= v.tensor &&
+        if (v.expert * v.expert_tensor >= v.tensor * v.context &&
             s->planning->experts % v.expert == 0 && (!asked || v.expert == asked) &&
             add_variant(s, &v))
             return -1;
@@ -69,8 +70,9 @@ static int share_experts(struct topt_grid_search *s, struct topt_degrees v, int 
 static int add_experts(struct topt_grid_search *s, struct topt_degrees v)
 {
     const struct topt_request *r = s->request;
-    int cut = topt_degrees_data_axes(&s->mesh, &v), last = s->mesh.naxes;
-    if (r->expert < 2 && add_meshes(s, v))
+    int cut = topt_degrees_first_tensor_axis(&s->mesh, &v), last = s->mesh.naxes;
+    if (r->expert < 2 && (v.context == 1 || !topt_model_experts(r->model)) &&
+        add_meshes(s, v))
         return -1;
     if (!s->planning->experts || !(r->framework->expert_levels >> v.level & 1))
         return 0;
@@ -175,22 +177,54 @@ static int add_shards(struct topt_grid_search *s, struct topt_degrees v)
     return 0;
 }
 
-static int add_uniform(struct topt_grid_search *s, struct topt_degrees v)
+/* Has each context rank as many positions, and as many heads, as the others? */
+static int context_fits(const struct topt_grid_search *s, const struct topt_degrees *v)
+{
+    const struct topt_tensor_map *of = &s->planning->context,
+                                 *tensor = topt_planning_tensor(s->planning);
+    const struct topt_model *m = s->request->model;
+    if (v->context == 1)
+        return s->request->context < 2;
+    for (int i = 0; i < m->nops; i++) {
+        int d = of->op[i], parts = v->context;
+        if (d >= 0 && tensor && tensor->op[i] == d)
+            parts *= v->tensor;
+        if (d >= 0 && topt_fewest_counts(&m->op[i], d) % parts)
+            return 0;
+    }
+    return m->seq % ((int64_t)2 * v->context) ==
+           0; /* one part from the front and one from the back */
+}
+
+static int add_cut(struct topt_grid_search *s, struct topt_degrees v)
 {
     int all = zero_levels(s);
+    if (!batch_fits(s, &v) || !heads_fit(s, &v) || !tensor_fits(s, &v) ||
+        !context_fits(s, &v))
+        return 0;
+    for (v.level = 0; v.level < TOPT_ZERO_LEVELS; v.level++)
+        if ((v.data * v.context > 1 ? all >> v.level & 1 && level_fits(s, &v)
+                                    : v.level == 0) &&
+            add_shards(s, v))
+            return -1;
+    return 0;
+}
+
+static int add_uniform(struct topt_grid_search *s, struct topt_degrees v)
+{
     const struct topt_mesh *mesh = &s->mesh;
     const struct topt_settings *x = &s->request->settings;
     v.by_schedule = x->by_unit || x->overlap != TOPT_OVERLAP_NONE;
     for (int axes = topt_tensor_from(mesh, s->planning->tensor); axes <= mesh->naxes;
          axes++) {
-        v.data = (int)topt_data_ranks(mesh, axes);
-        v.tensor = v.expert_tensor = mesh->devices / v.data;
-        if (!batch_fits(s, &v) || !heads_fit(s, &v) || !tensor_fits(s, &v))
-            continue;
-        for (v.level = 0; v.level < TOPT_ZERO_LEVELS; v.level++)
-            if ((v.data > 1 ? all >> v.level & 1 && level_fits(s, &v) : v.level == 0) &&
-                add_shards(s, v))
+        int ranks = (int)topt_data_ranks(mesh, axes);
+        v.tensor = v.expert_tensor = mesh->devices / ranks;
+        for (int of = axes; of >= 0; of--) {
+            v.data = (int)topt_data_ranks(mesh, of);
+            v.context = ranks / v.data;
+            if ((of == axes || v.context == s->request->context) && add_cut(s, v))
                 return -1;
+        }
     }
     return 0;
 }
@@ -344,7 +378,7 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     struct topt_grid_settings *at = s->settings;
     int rest_f32 = t->settings.rest_f32 && v->level < TOPT_ZERO_PARAM;
     int tables = has_tables(t->model, &t->settings) ? v->level : TOPT_ZERO_NONE;
-    int64_t shards = tables ? topt_degrees_shard(v) : 0;
+    int64_t shards = tables ? (int64_t)topt_degrees_shard(v) * v->context : 0;
     while (at && (at->settings.micro_batches != v->micro_batches ||
                   at->settings.rest_f32 != rest_f32 || at->settings.tables != tables ||
                   at->settings.table_shards != shards ||
@@ -438,11 +472,14 @@ static int make_problem(struct topt_grid_search *s, const struct topt_degrees *v
     struct topt_costing k;
     struct topt_space_options o = {
         .space = s->space,
-        .cut = topt_degrees_data_axes(&s->mesh, v),
+        .cut = topt_degrees_first_tensor_axis(&s->mesh, v),
+        .context_axes = topt_degrees_first_tensor_axis(&s->mesh, v) -
+                        topt_degrees_data_axes(&s->mesh, v),
+        .context = v->context > 1 ? &s->planning->context : NULL,
         .expert = topt_degrees_expert_axes(&s->mesh, v),
         .even = topt_request_even(r),
         .vocab = r->model->vocab,
-        .sequence = topt_planning_positions(s->planning),
+        .sequence = v->context > 1 || topt_planning_positions(s->planning),
         .tensor = topt_planning_tensor(s->planning),
         .blocks = r->model->blocks,
         .alike = s->alike,
@@ -518,7 +555,7 @@ static struct spread spread_of(const struct topt_grid_search *s,
     double all = s->mesh.devices;
     if (s->space != TOPT_SPACE_UNIFORM)
         return (struct spread){all, all, all};
-    all = tensor * topt_degrees_shard(v);
+    all = fmin(all, tensor * topt_degrees_shard(v) * v->context);
     return (struct spread){v->level >= TOPT_ZERO_PARAM ? all : tensor,
                            v->level >= TOPT_ZERO_GRADIENT ? all : tensor,
                            v->level >= TOPT_ZERO_STATE ? all : tensor};

@@ -141,6 +141,8 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
     if (rc ||
         topt_tensor_map_init(&m->split, r->model, topt_request_tensor_rules(r),
                              topt_request_positions(r), err) ||
+        topt_tensor_map_init(&m->context, r->model,
+                             r->context > 1 ? &topt_tensor_context : NULL, 1, err) ||
         find_recomputable(m, err) || find_layers(m, err) ||
         topt_pins_init(&m->pins, r->pin, r->model, err)) {
         topt_planning_fini(m);
@@ -158,6 +160,7 @@ void topt_planning_fini(struct topt_planning *m)
         topt_model_destroy(m->at[i].owned);
     free(m->at);
     topt_tensor_map_fini(&m->split);
+    topt_tensor_map_fini(&m->context);
     pthread_mutex_destroy(&m->lock);
     topt_pins_fini(&m->pins);
     *m = (struct topt_planning){0};

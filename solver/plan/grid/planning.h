@@ -19,7 +19,8 @@ struct topt_planning {
     enum topt_tensor_where
         tensor; /* where tensor parallelism of the uniform space may lie now */
     struct topt_tensor_map
-        split;     /* what tensor parallelism does, where the row has rules */
+        split,     /* what tensor parallelism does, where the row has rules */
+        context;   /* ... and context parallelism, where it is asked for */
     int64_t heads; /* tensor parallelism divides it; 0: no attention */
     struct topt_least_parameters parameters,
         of_experts;          /* 'of_experts': a part of these */

@@ -153,6 +153,20 @@ static int64_t samples_at_once(const struct topt_plan_facts *f)
     return (f->k->model->batch + dp - 1) / dp;
 }
 
+/* What attention does over context ranks, as Megatron-LM calls it. */
+static const char *context_word(const struct topt_plan_facts *f)
+{
+    const struct topt_model *m = f->k->model;
+    int axis = topt_degrees_data_axes(f->k->mesh, f->degrees), heads = 0;
+    for (int i = 0; i < m->nops; i++)
+        heads |=
+            topt_kernel_work(m->op[i].spec->forward[0].kernel) == TOPT_WORK_ATTENTION &&
+            f->strategy->config[i].dim[axis] >= 0 &&
+            topt_op_split(&m->op[i], f->strategy->config[i].dim[axis]) ==
+                TOPT_SPLIT_FEATURE;
+    return heads ? "a2a" : "all_gather";
+}
+
 /* One choice for the whole model, as scripts of other frameworks are told: devices over
  * the batch and over features, and samples that one of the former takes at once. */
 static json_t *uniform_json(const struct topt_plan_facts *f)
@@ -173,6 +187,9 @@ static json_t *uniform_json(const struct topt_plan_facts *f)
     }
     if (v->shard)
         json_object_set_new(u, "shard", json_integer(v->shard));
+    if (v->context > 1)
+        json_object_update_new(
+            u, json_pack("{s:i, s:s}", "cp", v->context, "cp_comm", context_word(f)));
     if (v->expert > 1)
         json_object_update_new(
             u, json_pack("{s:i, s:i}", "ep", v->expert, "etp", v->expert_tensor));
@@ -313,6 +330,8 @@ static const struct setting setting[] = {
      .words = TOPT_LOW_COUNT},
     {"low_apart", FLAG, AT(low_apart)},
     {"low_params", FLAG, AT(low_params)},
+    {"dispatch", WORD, AT(dispatch), TOPT_DISPATCH_ALLTOALL, .what = "dispatch",
+     .word = topt_dispatch_name, .words = TOPT_DISPATCH_COUNT},
     {"eager", EAGER, AT(eager)}};
 
 enum { SETTINGS = sizeof setting / sizeof *setting };
@@ -621,6 +640,7 @@ static int read_choices(const json_t *doc, struct topt_error *err)
                                          "schedule",    "layers",
                                          "shard",       "ep",
                                          "etp",         "recompute_layers",
+                                         "cp",          "cp_comm",
                                          NULL};
     enum topt_block_choice choice;
     const char *blocks = topt_blocks_name(TOPT_BLOCKS_FREE);

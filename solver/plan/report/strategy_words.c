@@ -140,6 +140,8 @@ static char *uniform_words(const struct topt_framework *f, const struct topt_deg
         topt_text_add(&t, " x %d replicas", v->data / v->shard);
     if (v->tensor > 1)
         topt_text_add(&t, "%stensor parallel over %d", t.len ? ", " : "", v->tensor);
+    if (v->context > 1)
+        topt_text_add(&t, "%scontext parallel over %d", t.len ? ", " : "", v->context);
     if (v->expert > 1)
         topt_text_add(&t, "%sexpert parallel over %d", t.len ? ", " : "", v->expert);
     if (v->expert > 1 && v->expert_tensor != v->tensor)

@@ -73,6 +73,7 @@ int topt_fixed_take(struct topt_request *r, struct topt_error *err)
     const struct topt_fixed *f = &r->fixed;
     if (agree(&r->pipeline, f->stages, "pp", "--pipeline", err) ||
         agree(&r->virtual_stages, f->chunks, "vp", "--virtual-stages", err) ||
+        agree(&r->context, f->context, "cp", "--context", err) ||
         agree(&r->expert, f->expert, "ep", "--expert", err) ||
         agree(&r->expert_tensor, f->expert_tensor, "etp", "--expert-tensor", err))
         return -1;
@@ -90,7 +91,7 @@ int topt_fixed_take(struct topt_request *r, struct topt_error *err)
 int64_t topt_fixed_gpus(const struct topt_request *r, int *ret_whole)
 {
     const struct topt_fixed *f = &r->fixed;
-    const int64_t part[] = {f->tensor, r->pipeline, f->data, f->context};
+    const int64_t part[] = {f->tensor, r->pipeline, f->data, r->context};
     int64_t all = 1;
     for (int i = 0; i < 4; i++)
         all *= part[i] ? part[i] : 1;
@@ -113,7 +114,7 @@ static void put_product(const struct topt_request *r, char *buf, size_t size)
         const char *name;
         int64_t value;
     } part[] = {
-        {"tp", f->tensor}, {"pp", r->pipeline}, {"cp", f->context}, {"dp", f->data}};
+        {"tp", f->tensor}, {"pp", r->pipeline}, {"cp", r->context}, {"dp", f->data}};
     size_t n = 0;
     *buf = '\0';
     for (int i = 0; i < 4; i++)
@@ -178,18 +179,6 @@ static int check_batch(const struct topt_request *r, struct topt_error *err)
     return 0;
 }
 
-/* Degrees that no row lists yet. */
-static int check_lacks(const struct topt_request *r, struct topt_error *err)
-{
-    const struct topt_fixed *f = &r->fixed;
-    return f->context < 2
-               ? 0
-               : topt_fail(err, TOPT_ERR_USAGE,
-                           "--degrees cp=%lld: context parallelism is not searched for "
-                           "%s yet; leave it out",
-                           (long long)f->context, r->framework->title);
-}
-
 static int check_level(const struct topt_request *r, struct topt_error *err)
 {
     const struct topt_framework *f = r->framework;
@@ -210,8 +199,5 @@ int topt_fixed_check(const struct topt_request *r, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--degrees are one choice for the whole model; take --framework "
                          "pytorch, deepspeed, megatron or torchtitan, or --pin");
-    return check_lacks(r, err) || check_level(r, err) || check_counts(r, err) ||
-                   check_batch(r, err)
-               ? -1
-               : 0;
+    return check_level(r, err) || check_counts(r, err) || check_batch(r, err) ? -1 : 0;
 }

@@ -102,6 +102,7 @@ static const struct topt_framework frameworks[] = {
      .pipeline_levels = NONE | GRADIENT,
      .replica_levels = GRADIENT | PARAM,
      .expert_levels = GRADIENT | PARAM,
+     .deepep = 1,
      .lacks = "context parallelism",
      .gradient_f32 = 1,
      .shard_f32 = 1,
@@ -166,7 +167,9 @@ static const struct topt_framework frameworks[] = {
      .expert = TOPT_EXPERT_SEARCHED,
      .expert_levels = NONE | STATE,
      .expert_tensor = 1,
-     .lacks = "context parallelism",
+     .deepep = 1,
+     .context = TOPT_CONTEXT_GATHER | TOPT_CONTEXT_HEADS,
+     .lacks = "context parallelism (--context N)",
      .vocab_multiple = 128,
      .gradient_f32 = 1,
      .overlap = TOPT_OVERLAP_DDP,
@@ -203,7 +206,8 @@ static const struct topt_framework frameworks[] = {
      .replicas_searched = 1,
      .expert = TOPT_EXPERT_SEARCHED,
      .expert_levels = GRADIENT | PARAM,
-     .lacks = "context parallelism",
+     .context = TOPT_CONTEXT_GATHER,
+     .lacks = "context parallelism (--context N)",
      .gradient_f32 = 1,
      .shard_f32 = 1,
      .overlap = TOPT_OVERLAP_FSDP,
@@ -277,11 +281,13 @@ static const char *precision_name(unsigned i)
     return precisions[i].name;
 }
 
-char *topt_framework_not_searched(const struct topt_framework *f, int staged)
+char *topt_framework_not_searched(const struct topt_framework *f, int staged,
+                                  int64_t context)
 {
     int asked = f && f->pipeline_orders && f->pipeline == TOPT_PIPELINE_ASKED;
     struct topt_text t = {0};
-    if (!f || !f->lacks)
+    if (!f || !f->lacks ||
+        (f->context && context > 1)) /* there it is all that is lacking */
         return NULL;
     const char *levels = strstr(f->title, " (");
     int len = (int)(levels ? (size_t)(levels - f->title) : strlen(f->title));

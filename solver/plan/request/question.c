@@ -80,6 +80,7 @@ static int read_words(const struct topt_query *w, struct topt_request *r,
             topt_accounting_parse(w->accounting, &s->accounting, err)) ||
            (SAID(overlap) && topt_overlap_parse(w->overlap, &s->overlap, err)) ||
            (SAID(attention) && topt_attention_parse(w->attention, &s->attention, err)) ||
+           (SAID(dispatch) && topt_dispatch_parse(w->dispatch, &s->dispatch, err)) ||
            (SAID(loss_kernel) && topt_loss_parse(w->loss_kernel, &s->loss, err)) ||
            (SAID(eager) && topt_eager_parse(w->eager, &s->eager, err));
 #undef SAID
@@ -95,6 +96,7 @@ static void read_numbers(const struct topt_query *w, struct topt_request *r)
     SAID(pipeline, pipeline);
     SAID(virtual_stages, virtual_stages);
     SAID(shard_ranks, shard_ranks);
+    SAID(context, context);
     SAID(expert, expert);
     SAID(expert_tensor, expert_tensor);
     SAID(software, software);
@@ -410,7 +412,8 @@ json_t *topt_request_assumed(const struct topt_request *r)
 
 void topt_request_put_lacks(const struct topt_request *r, json_t *doc)
 {
-    char *lacks = topt_framework_not_searched(r->framework, topt_request_stages(r));
+    char *lacks =
+        topt_framework_not_searched(r->framework, topt_request_stages(r), r->context);
     if (lacks)
         json_object_set_new(doc, "not_searched", json_string(lacks));
     free(lacks);

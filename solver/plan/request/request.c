@@ -403,12 +403,60 @@ static int check_stages(const struct topt_request *r, struct topt_error *err)
     return 0;
 }
 
+/* ---- context ranks -------------------------------------------------------------------- */
+
+/* The first attention that exchanges positions for heads; -1: each gathers keys and values, or there is none. */
+static int by_heads(const struct topt_model *m, const struct topt_tensor_map *map)
+{
+    for (int i = 0; i < m->nops; i++)
+        if (topt_kernel_work(m->op[i].spec->forward[0].kernel) == TOPT_WORK_ATTENTION &&
+            topt_op_split(&m->op[i], map->op[i]) == TOPT_SPLIT_FEATURE)
+            return i;
+    return -1;
+}
+
+static int check_context(const struct topt_request *r, struct topt_error *err)
+{
+    const struct topt_framework *f = r->framework;
+    struct topt_tensor_map map;
+    if (r->context < 2)
+        return 0;
+    if (!f || !f->context || r->space != TOPT_SPACE_UNIFORM || r->pin || r->algorithm)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--context: topt knows no context parallelism of %s; take "
+                         "--framework megatron or torchtitan",
+                         f ? f->name : "topt");
+    if (topt_tensor_map_init(&map, r->model, &topt_tensor_context, 1, err))
+        return -1;
+    int rc = 0, op = map.refused[0] ? -1 : by_heads(r->model, &map);
+    if (map.refused[0])
+        rc = topt_fail(err, TOPT_ERR_INVAL, "--context: %s", map.refused);
+    else if (op >= 0 && !(f->context & TOPT_CONTEXT_HEADS))
+        rc = topt_fail(err, TOPT_ERR_INVAL,
+                       "--context: '%.60s' has queries, keys and values in one tensor, "
+                       "whose context parallelism of %s is not planned; take "
+                       "--framework megatron",
+                       r->model->op[op].name, f->title);
+    else if (r->model->seq % (2 * r->context))
+        rc = topt_fail(
+            err, TOPT_ERR_INVAL,
+            "--context %lld: a sequence of %lld is not cut into %lld equal parts",
+            (long long)r->context, (long long)r->model->seq, (long long)(2 * r->context));
+    topt_tensor_map_fini(&map);
+    return rc;
+}
+
 /* ---- experts -------------------------------------------------------------------------- */
 
 static int check_experts(const struct topt_request *r, struct topt_error *err)
 {
     const struct topt_framework *f = r->framework;
     int64_t experts = topt_model_experts(r->model);
+    if (r->settings.dispatch == TOPT_DISPATCH_DEEPEP && (!f || !f->deepep))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--dispatch deepep: topt knows none of %s; take --framework "
+                         "megatron",
+                         f ? f->name : "topt");
     if (r->expert < 2 && r->expert_tensor < 2)
         return 0;
     if (!f || !f->expert_levels || r->space != TOPT_SPACE_UNIFORM)
@@ -455,7 +503,7 @@ int topt_request_check(const struct topt_request *r, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "mini-time needs a number of GPUs (at least 1)");
     return topt_fixed_check(r, err) || check_tensor(r, err) || check_stages(r, err) ||
-                   check_experts(r, err) || check_pins(r, err)
+                   check_context(r, err) || check_experts(r, err) || check_pins(r, err)
                ? -1
                : 0;
 }

@@ -21,6 +21,9 @@ enum topt_tensor_where {
 
 struct topt_tensor_rules;
 
+/* What attention does over context ranks: it gathers keys and values, or exchanges positions for heads. */
+enum topt_context { TOPT_CONTEXT_GATHER = 1, TOPT_CONTEXT_HEADS = 2 };
+
 /* The kernels that a framework ran by default in its releases of a year and later; the last age goes back
  * to the beginning. */
 struct topt_software {
@@ -56,7 +59,9 @@ struct topt_framework {
     /* Expert parallelism: whether it is searched unasked, levels of sharding beside it (bits, 0: it has none),
      * and whether tensor parallelism may split the inside of experts beside it. */
     enum topt_expert_when { TOPT_EXPERT_ASKED, TOPT_EXPERT_SEARCHED } expert;
-    int expert_levels, expert_tensor;
+    int expert_levels, expert_tensor, deepep; /* 'deepep': tokens may be sent by that */
+    /* Context parallelism, where it is asked for: what attention does, bits of enum topt_context. */
+    int context;
     const char *lacks; /* what it can do and is not searched; NULL: nothing */
     int precisions;    /* those that it trains in: bits, by row of their table */
     int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */
@@ -92,9 +97,10 @@ int topt_framework_find(const char *name, const struct topt_framework **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
 /* "context parallelism and pipeline stages (--pipeline N), which PyTorch supports": what of a framework a
- * question does not search, stages only where they were not asked for.  Owned; NULL where there is
+ * question does not search, stages and context ranks only where they were not asked for.  Owned; NULL where there is
  * nothing. */
-char *topt_framework_not_searched(const struct topt_framework *f, int staged);
+char *topt_framework_not_searched(const struct topt_framework *f, int staged,
+                                  int64_t context);
 
 /* The number formats of a training job. */
 struct topt_precision {

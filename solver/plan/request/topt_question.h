@@ -83,7 +83,8 @@ struct topt_request {
     int64_t pipeline,
         virtual_stages;  /* just so many stages, chunks of each; 0: searched */
     int64_t shard_ranks; /* data ranks that ZeRO shards over; 0: all, or as searched */
-    int schedule; /* of stages, the row of enum topt_order_row and one; 0: searched */
+    int schedule;    /* of stages, the row of enum topt_order_row and one; 0: searched */
+    int64_t context; /* just so many ranks have a part of each sample's positions; 0: 1 */
     int64_t expert,
         expert_tensor; /* just so many ranks share out experts, split each; 0: searched */
     int tensor_parallel; /* as much as the framework can be asked for */
@@ -166,6 +167,7 @@ struct topt_settings topt_request_settings(const struct topt_request *r);
       TOPT_ATTENTION_COUNT)                                                              \
     X(loss, enum topt_loss_kernel, "loss kernel", topt_loss_kernel_name,                 \
       TOPT_LOSS_COUNT)                                                                   \
+    X(dispatch, enum topt_dispatch, "dispatch", topt_dispatch_name, TOPT_DISPATCH_COUNT) \
     X(optimizer, enum topt_optimizer, "optimizer", topt_optimizer_name,                  \
       TOPT_OPTIMIZER_COUNT)
 #define TOPT_DECLARE_PARSE(word, type, what, name_of, count)                             \

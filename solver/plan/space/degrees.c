@@ -20,6 +20,8 @@ int topt_degrees_order(const struct topt_degrees *a, const struct topt_degrees *
         return a->micro_batches < b->micro_batches ? -1 : 1;
     if (a->data != b->data)
         return a->data - b->data;
+    if (a->context != b->context)
+        return a->context - b->context;
     if (a->expert != b->expert)
         return a->expert - b->expert;
     if (a->expert_tensor != b->expert_tensor)
@@ -32,7 +34,7 @@ int topt_degrees_order(const struct topt_degrees *a, const struct topt_degrees *
 
 void topt_degrees_by_operator(struct topt_degrees *d)
 {
-    d->data = d->tensor = d->expert = d->expert_tensor = 1;
+    d->data = d->tensor = d->context = d->expert = d->expert_tensor = 1;
     d->level = d->shard = 0;
 }
 
@@ -74,11 +76,17 @@ int topt_degrees_whole_axes(const struct topt_mesh *mesh, const struct topt_degr
     return axes_of(mesh, d->data / topt_degrees_shard(d));
 }
 
+int topt_degrees_first_tensor_axis(const struct topt_mesh *mesh,
+                                   const struct topt_degrees *d)
+{
+    return axes_of(mesh, (int64_t)d->data * d->context);
+}
+
 struct topt_expert_axes topt_degrees_expert_axes(const struct topt_mesh *mesh,
                                                  const struct topt_degrees *d)
 {
     struct topt_expert_axes n = {0, 0};
-    int cut = topt_degrees_data_axes(mesh, d);
+    int cut = topt_degrees_first_tensor_axis(mesh, d);
     int64_t left = d->expert, rest = d->tensor;
     while (left > 1 && rest > d->expert_tensor) {
         int size = mesh->size[cut + n.tensor++];

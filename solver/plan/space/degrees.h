@@ -14,14 +14,15 @@
 
 struct topt_degrees {
     int64_t micro_batches; /* a step runs this many, one after the other */
-    int data, tensor;      /* ranks; their product is the number of devices.  Else 1 */
+    /* Ranks, whose product is the number of devices; else 1.  Context ranks have a part of the positions of each
+     * sample: they lie between data ranks and tensor ranks. */
+    int data, tensor, context;
     int level; /* enum topt_zero of every parameter, between data ranks.  Else 0 */
     int shard; /* data ranks that the level shards over, the rest being replicas; 0: all */
     int stages, virtual_stages; /* pipeline stages, and chunks of layers of each */
     enum topt_order_row order;  /* their schedule */
-    int context;                /* 1: nothing lists more yet */
     /* Ranks that share out experts, and that split the inside of one.  The latter are the innermost ones of
-     * tensor ranks, the former what is left of tensor ranks and the innermost data ranks. */
+     * tensor ranks, the former what is left of tensor ranks, then context ranks, and the innermost data ranks. */
     int expert, expert_tensor;
     int recompute; /* may operators be recomputed?  Uniform: are all? */
     int recompute_layers; /* of pipeline stages: in the first so many layers of each chunk; 0: all */
@@ -50,8 +51,11 @@ int topt_degrees_data_axes(const struct topt_mesh *mesh, const struct topt_degre
 int topt_degrees_whole_axes(const struct topt_mesh *mesh, const struct topt_degrees *d);
 /* The data ranks that the level shards over. */
 int topt_degrees_shard(const struct topt_degrees *d);
+/* The first axis that is neither a data axis nor a context axis. */
+int topt_degrees_first_tensor_axis(const struct topt_mesh *mesh,
+                                   const struct topt_degrees *d);
 
-/* How many axes experts are shared out over: the last data axes, and the first tensor axes. */
+/* How many axes experts are shared out over: the last data and context axes, and the first tensor axes. */
 struct topt_expert_axes {
     int data, tensor;
 };

@@ -154,11 +154,46 @@ static void map_experts(struct mapper *x, const struct topt_op *op, int i)
     x->map->op[i] = (int8_t)inner_of(op);
 }
 
+static int has_samples(const struct topt_op *op)
+{
+    int has = 0;
+    for (int d = 0; d < op->spec->ndims; d++)
+        has |= op->spec->dim[d].split == TOPT_SPLIT_BATCH;
+    return has;
+}
+
+/* Does the operator do without positions: a table, one that has no dimension to split but samples (a router's choice),
+ * or experts, whose tokens are anybody's? */
+static int has_no_positions(const struct topt_op *op)
+{
+    int free = 0;
+    for (int d = 0; d < op->spec->ndims; d++)
+        free |= topt_op_split(op, d) != TOPT_SPLIT_NEVER &&
+                op->spec->dim[d].split != TOPT_SPLIT_BATCH;
+    return !has_samples(op) || !free || topt_op_experts(op) >= 0;
+}
+
+static void map_context(struct mapper *x, const struct topt_op *op, int8_t *ret)
+{
+    int attends = topt_kernel_work(op->spec->forward[0].kernel) == TOPT_WORK_ATTENTION;
+    *ret = (int8_t)positions_of(x, op);
+    if (*ret >= 0 || has_no_positions(op))
+        return;
+    if (beside_experts(x, op) || attends)
+        *ret = (int8_t)last_dim(op, op->output);
+    else
+        refuse(x, "'%s' (%s) can't be split by positions", op->name, op->spec->name);
+}
+
 static void map_op(struct mapper *x, int i)
 {
     const struct topt_op *op = &x->m->op[i];
     const struct topt_tensor_rules *rules = x->map->rules;
     int8_t *ret = &x->map->op[i];
+    if (rules->context) {
+        map_context(x, op, ret);
+        return;
+    }
     int from = reads_split(x, op), y = op->operand[op->output].tensor;
     int ends_whole = !rules->tied_ends && is_tied(x, op);
     *ret = (int8_t)positions_of(x, op);
@@ -225,6 +260,10 @@ static void map_hub(struct mapper *x, int tensor)
     const struct topt_op *op = &x->m->op[x->m->tensor[tensor].producer];
     int d = x->map->op[op - x->m->op], own = held(op, op->output, d);
     int8_t *ret = &x->map->hub[tensor];
+    if (x->map->rules->context && !has_samples(op)) {
+        *ret = TOPT_AS_DATA;
+        return;
+    }
     if (own == TOPT_HUB_SUM) {
         d = positions_of(x, op);
         own = d >= 0 ? held(op, op->output, d) : -1;

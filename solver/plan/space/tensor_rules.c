@@ -41,4 +41,10 @@ const struct topt_tensor_rules
                               .tied_ends = 1,
                               .split_loss = 1,
                               .experts = 1,
-                              .levels = UNITS};
+                              .levels = UNITS},
+    topt_tensor_context = {.title = "context parallelism",
+                           .source = "github.com/NVIDIA/Megatron-LM d98e8a6 "
+                                     "(2026-08-22): cp_comm_type of "
+                                     "core/transformer/transformer_config.py",
+                           .positions = 1,
+                           .context = 1};

@@ -21,19 +21,25 @@ struct topt_tensor_rules {
     int levels;     /* of sharding (enum topt_zero, as bits) between data ranks; 0: all */
     int experts;    /* each is split by its inner features; 0: they are not split */
     int experts_need_positions;
+    /* Context parallelism, no tensor parallelism: ranks have a part of the positions, and attention gathers keys and
+     * values, or where it has them in one tensor with queries exchanges positions for heads. */
+    int context;
 };
 extern const struct topt_tensor_rules topt_tensor_pytorch, topt_tensor_megatron,
-    topt_tensor_torchtitan;
+    topt_tensor_torchtitan, topt_tensor_context;
 
-/* How a model is split by tensor parallelism, for any degree. */
+/* How a model is split by tensor (or context) parallelism, for any degree. */
 struct topt_tensor_map {
     const struct topt_tensor_rules *rules; /* NULL: there are none, and no map */
     int positions;
-    int8_t *op;  /* by operator: the dimension that tensor axes take; -1: none */
-    int8_t *hub; /* by tensor that several read: its dimension, -1, or TOPT_HUB_SUM */
+    int8_t *op; /* by operator: the dimension that tensor axes take; -1: none */
+    /* By tensor that several read: its dimension, -1, or TOPT_HUB_SUM; TOPT_AS_DATA: as data axes have it. */
+    int8_t *hub;
     /* Why no degree above 1 is possible, with the operator and what to do; "": it is. */
     char refused[320];
 };
+
+enum { TOPT_AS_DATA = -3 };
 
 /* Rules may be NULL.  'positions': with sequence parallelism, where the rules have it. */
 int topt_tensor_map_init(struct topt_tensor_map *map, const struct topt_model *m,

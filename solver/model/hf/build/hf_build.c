@@ -441,9 +441,9 @@ static int attention_fused(struct hf_builder *b, int x)
 static int is_apart(const struct hf_builder *b)
 {
     const struct hf_arch *a = b->a;
-    return (is_turned(b) && a->rope.rope_dim != a->head_dim) || a->head_norms ||
-           a->each_head_norms || a->wide_norms || has_sinks(b) || a->disentangled ||
-           a->value_dim || a->query_rank || a->places_projected ||
+    return a->apart || (is_turned(b) && a->rope.rope_dim != a->head_dim) ||
+           a->head_norms || a->each_head_norms || a->wide_norms || has_sinks(b) ||
+           a->disentangled || a->value_dim || a->query_rank || a->places_projected ||
            (a->head_norms_after && is_turned(b)) || a->no_key_bias || a->score_cap > 0 ||
            a->by_distance > 0 || b->relative >= 0 || seen(b, a->window) ||
            seen(b, a->chunk);

@@ -163,9 +163,10 @@ struct hf_arch {
     int64_t positions, types; /* rows of learned tables; 0: none */
     int64_t embed_width;      /* where it is not the width */
     int embed_norm;
-    int embed_inside;      /* sums and norm are of the narrow embeddings */
-    int no_first_norm;     /* the first block begins without one */
-    int disentangled;      /* scores by positions too, of tables that layers share */
+    int embed_inside;  /* sums and norm are of the narrow embeddings */
+    int no_first_norm; /* the first block begins without one */
+    int apart;         /* queries, keys and values are wanted in tensors of their own */
+    int disentangled;  /* scores by positions too, of tables that layers share */
     int64_t relative_rows; /* of that table */
     int places_projected;  /* ... of places, by a map of each layer's own */
     int64_t more_vocab;    /* tokens that are looked up and not predicted */

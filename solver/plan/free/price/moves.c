@@ -276,8 +276,9 @@ int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
     for (int i = 0; i < m->nasked; i++) {
         const struct asked *x = &m->asked[i];
         struct topt_move_cost c;
-        if (topt_cost_move_by(&p->k, m->tensor, x->by, m->bytes[x->from], m->bytes[x->to],
-                              &c, err))
+        uint32_t axes = topt_layout_changed_mask(&m->layout[x->from], &m->layout[x->to]);
+        if (topt_cost_move_by(&p->k, m->tensor, axes, x->by, m->bytes[x->from],
+                              m->bytes[x->to], &c, err))
             return -1;
         if (set_exact(m, x->from, x->to, &c))
             return topt_nomem(err, "edges");

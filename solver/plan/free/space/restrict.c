@@ -218,27 +218,36 @@ const struct topt_restriction topt_restrict_named = {.splits = by_names,
 
 /* ---- a framework's tensor parallelism ---------------------------------------------------- */
 
-static int tensor_axes_take(const struct topt_mesh *mesh, int first, int dim,
-                            const struct topt_config *c)
+static int axes_take(int first, int last, int dim, const struct topt_config *c)
 {
-    for (int a = first; a < mesh->naxes; a++)
+    for (int a = first; a < last; a++)
         if (c->dim[a] != dim)
             return 0;
     return 1;
 }
 
-/* The space lists no sums: a hub that has one along the tensor axes is listed as whole there. */
-static int tensor_gives_hub(const struct topt_space_options *o,
-                            const struct topt_mesh *mesh, int tensor, struct topt_hub *h)
+/* The space lists no sums: a hub that has one along these axes is listed as whole there. */
+static int map_gives_hub(const struct topt_tensor_map *map, int first, int last,
+                         int tensor, struct topt_hub *h)
 {
-    int dim = o->tensor ? o->tensor->hub[tensor] : -1;
-    if (!o->tensor)
+    int dim = map ? map->hub[tensor] : TOPT_AS_DATA;
+    if (dim == TOPT_AS_DATA)
         return 1;
-    if (!tensor_axes_take(mesh, o->cut, dim == TOPT_HUB_SUM ? -1 : dim, &h->layout))
+    if (!axes_take(first, last, dim == TOPT_HUB_SUM ? -1 : dim, &h->layout))
         return 0;
-    for (int a = o->cut; a < mesh->naxes; a++)
+    for (int a = first; a < last; a++)
         h->layout.dim[a] = (int8_t)dim;
     return 1;
+}
+
+/* Tables without samples are sharded over context axes as over data axes. */
+static int context_takes_op(const struct topt_space_options *o, const struct topt_op *op,
+                            const struct topt_config *c)
+{
+    struct topt_splits s = topt_splits_of_op(op);
+    return !o->context || topt_splits_batch(&s) < 0 || s.expert >= 0 ||
+           axes_take(o->cut - o->context_axes, o->cut, o->context->op[op - op->model->op],
+                     c);
 }
 
 /* ---- asked by the listing of configurations --------------------------------------------- */
@@ -247,9 +256,9 @@ int topt_allows_op(const struct topt_space_options *o, const struct topt_mesh *m
                    const struct topt_op *op, const struct topt_config *c)
 {
     const struct topt_restriction *r = o->restriction;
-    if (o->tensor &&
-        !tensor_axes_take(mesh, topt_first_tensor_axis(o, topt_op_experts(op)),
-                          o->tensor->op[op - op->model->op], c))
+    if (!context_takes_op(o, op, c) ||
+        (o->tensor && !axes_take(topt_first_tensor_axis(o, topt_op_experts(op)),
+                                 mesh->naxes, o->tensor->op[op - op->model->op], c)))
         return 0;
     if (!r)
         return 1;
@@ -264,7 +273,8 @@ int topt_allows_hub(const struct topt_space_options *o, const struct topt_mesh *
                     int tensor, const struct topt_splits *splits, struct topt_hub *h)
 {
     const struct topt_restriction *r = o->restriction;
-    return tensor_gives_hub(o, mesh, tensor, h) &&
+    return map_gives_hub(o->tensor, o->cut, mesh->naxes, tensor, h) &&
+           map_gives_hub(o->context, o->cut - o->context_axes, o->cut, tensor, h) &&
            (!r || ((!r->splits || r->splits(o, mesh, splits, &h->layout)) &&
                    (!r->hub || r->hub(mesh, h))));
 }

@@ -212,8 +212,23 @@ static void give_data_axes(const struct lister *l, struct topt_config *c, int a,
 {
     const struct topt_space_options *o = l->options;
     int expert = l->splits->expert, last = topt_first_tensor_axis(o, expert);
-    for (; a < last; a++)
+    for (; a < last; a++) /* context axes too, as long as nothing else takes them */
         c->dim[a] = (int8_t)(expert >= 0 && a >= o->cut - o->expert.data ? expert : d);
+}
+
+/* The context axes take nothing, or together one dimension, beside what tensor axes take. */
+static int list_context_axes(struct lister *l, struct topt_config c)
+{
+    const struct topt_space_options *o = l->options;
+    for (int d = -1; d < l->splits->ndims; d++) {
+        if (d >= 0 && (d == l->batch || !may_split(l, d)))
+            continue;
+        for (int a = o->cut - o->context_axes; a < o->cut; a++)
+            c.dim[a] = (int8_t)d;
+        if (list_tensor_axes(l, c))
+            return -1;
+    }
+    return 0;
 }
 
 /* A tensor without a batch, such as a table that several operators share, is sharded where
@@ -223,7 +238,9 @@ static int list_uniform(struct lister *l)
     struct topt_config c = topt_config_none();
     int batch = l->batch, sharded = l->options->zero >> TOPT_ZERO_PARAM & 1;
     give_data_axes(l, &c, 0, batch);
-    if (list_tensor_axes(l, c))
+    if (batch >= 0 && l->splits->expert < 0 && l->options->context_axes
+            ? list_context_axes(l, c)
+            : list_tensor_axes(l, c))
         return -1;
     for (int d = 0; batch < 0 && sharded && l->options->cut && d < l->splits->ndims;
          d++) {
