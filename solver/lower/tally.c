@@ -273,6 +273,15 @@ static struct topt_time halo(const struct topt_tally *t, const struct topt_instr
     return topt_router_time(t->k->router, TOPT_PERMUTE, i->axes, a > b ? a - b : b - a);
 }
 
+int64_t topt_sent_ns(const struct topt_costing *k, int tensor, uint32_t axes, int64_t ns)
+{
+    if (k->settings->dispatch == TOPT_DISPATCH_ALLTOALL || !axes || tensor < 0)
+        return ns;
+    struct topt_group g = topt_mesh_group(k->mesh, axes);
+    double share = topt_tokens_sent(k->model, tensor, g.nodes > 1 ? g.nodes : g.per_node);
+    return (int64_t)((double)ns * share);
+}
+
 static struct topt_time move(const struct topt_tally *t, const struct topt_instr *i)
 {
     const struct topt_buffer *b = &t->named[i->a];
