@@ -291,15 +291,6 @@ int64_t topt_cost_block(const struct topt_costing *k, int tensor,
     return topt_with_allocator(k->settings, block(k, tensor, &shape, l));
 }
 
-int64_t topt_sent_ns(const struct topt_costing *k, int tensor, uint32_t axes, int64_t ns)
-{
-    if (k->settings->dispatch == TOPT_DISPATCH_ALLTOALL || !axes || tensor < 0)
-        return ns;
-    struct topt_group g = topt_mesh_group(k->mesh, axes);
-    double share = topt_tokens_sent(k->model, tensor, g.nodes > 1 ? g.nodes : g.per_node);
-    return (int64_t)((double)ns * share);
-}
-
 int topt_cost_move_by(const struct topt_costing *k, int tensor, uint32_t axes,
                       const struct topt_route *by, int64_t from_bytes, int64_t to_bytes,
                       struct topt_move_cost *ret, struct topt_error *err)

@@ -306,6 +306,15 @@ static int64_t gathered(const struct topt_tally *t, const struct topt_instr *i,
     return topt_permille(bytes, topt_low_moved_permille(t->k->settings, m, op));
 }
 
+int64_t topt_sent_ns(const struct topt_costing *k, int tensor, uint32_t axes, int64_t ns)
+{
+    if (k->settings->dispatch == TOPT_DISPATCH_ALLTOALL || !axes || tensor < 0)
+        return ns;
+    struct topt_group g = topt_mesh_group(k->mesh, axes);
+    double share = topt_tokens_sent(k->model, tensor, g.nodes > 1 ? g.nodes : g.per_node);
+    return (int64_t)((double)ns * share);
+}
+
 static struct topt_time move(const struct topt_tally *t, const struct topt_instr *i)
 {
     const struct topt_buffer *b = &t->named[i->a];

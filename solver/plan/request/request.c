@@ -454,8 +454,8 @@ static int check_experts(const struct topt_request *r, struct topt_error *err)
     int64_t experts = topt_model_experts(r->model);
     if (r->settings.dispatch == TOPT_DISPATCH_DEEPEP && (!f || !f->deepep))
         return topt_fail(err, TOPT_ERR_USAGE,
-                         "--dispatch deepep: topt knows none of %s; take --framework "
-                         "megatron",
+                         "--dispatch deepep: topt does not know it of %s; take "
+                         "--framework megatron",
                          f ? f->name : "topt");
     if (r->expert < 2 && r->expert_tensor < 2)
         return 0;
