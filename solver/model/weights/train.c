@@ -298,7 +298,7 @@ static int add_maps(struct trainer *t, const char *stem, int x, int64_t count,
                     int64_t unit)
 {
     char name[NAME + 64];
-    struct topt_attrs a = {.features = t->rank, .features_unit = 1};
+    struct topt_attrs a = {.features = t->rank, .features_unit = 1, .uniform = 1};
     struct topt_attrs b = {.features = count, .features_unit = unit, .zero = 1};
     snprintf(name, sizeof name, "%s.lora_a", stem);
     int y = add(t, "linear", name, 1, &x, &a);
