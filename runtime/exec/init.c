@@ -62,8 +62,10 @@ static struct init_value value_of(const struct topt_session *s,
     case TOPT_START_NORMAL:
         break;
     }
-    if (op->attrs.uniform)
-        v.bound = 1 / sqrt(fan_in(&b->shape, 1));
+    if (op->attrs.uniform) { /* linear: each output is a sum over the inputs */
+        const struct topt_dim *inputs = &op->operand[b->operand].dim[1];
+        v.bound = 1 / sqrt((double)(inputs->count * inputs->unit));
+    }
     if (op->attrs.zero || op->attrs.uniform)
         v.deviation = 0;
     return v;
