@@ -31,6 +31,11 @@ for n in 1 2; do
     "$topt" plan config.json --hw a100-80-dgx --batch 64 --seq 4096 --gpus $((8 * n)) --json 2>err |
         jq '{format: "topt-measured/1", plan: .plan, step_seconds: (.time_ns * 1.2e-9)}' >measured-$n.json
 done
+printf 'submit_s,gpus,run_s\n0,1,40000\n600,8,7000\n' >trace.csv
+"$topt" plan config.json --hw a100-80-dgx --batch 64 --seq 4096 --gpus 2,4,8 --json >curve.json 2>err
+check "a curve for the examples"
+cp curve.json a.json
+cp curve.json b.json
 
 # The same for commands that train: a small model of a few words, in a folder of its own.
 if "$topt" run --help >/dev/null 2>&1; then
@@ -101,7 +106,7 @@ given() # OPTION: the value whose effect its default words are
         --software) echo 2026 ;;
         --loss-kernel) echo written ;;
         --eager) echo operators,loss ;;
-        --gpus | --tokens | --samples | --price | --hw | --loss | --capacity | --micro-batches | --sequence-parallel | --pin | --max-work | --gradient-f32 | --tensor-parallel | --pipeline | --virtual-stages | --schedule | --shard-ranks | --context | --expert | --expert-tensor | --degrees | --sequence-splits) echo - ;;
+        --gpus | --tokens | --samples | --price | --hw | --loss | --capacity | --micro-batches | --sequence-parallel | --pin | --max-work | --gradient-f32 | --tensor-parallel | --pipeline | --virtual-stages | --schedule | --shard-ranks | --context | --expert | --expert-tensor | --degrees | --fp8-params | --cuda-graphs | --sequence-splits) echo - ;;
     esac
 }
 answer() # OPTIONS...

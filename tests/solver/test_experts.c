@@ -60,7 +60,7 @@ static int listed(const struct topt_grid_search *s, int data, int level, int exp
     int n = 0;
     for (int i = 0; i < s->ndegrees; i++) {
         const struct topt_degrees *d = &s->degrees[i];
-        n += d->micro_batches == 1 && !d->recompute && d->data == data &&
+        n += d->micro_batches == 1 && !d->recompute && !d->shard && d->data == data &&
              d->level == level && d->expert == expert && d->expert_tensor == inside;
     }
     return n;

@@ -764,7 +764,8 @@ static int open_memo(struct fold *f)
     const struct topt_grid_search *s = f->s;
     f->memo = s->planning->memo;
     f->widest = topt_hw_memory_bytes(s->request->hw);
-    if (f->memo && s->alike && !s->request->pin && f->memory_limit <= f->widest &&
+    if (f->memo && s->alike && !s->request->pin &&
+        topt_request_limit(s->request) <= f->widest &&
         (!s->request->algorithm || !strcmp(s->request->algorithm, "ft")))
         return 0;
     f->memo = f->own = topt_memo_create();
