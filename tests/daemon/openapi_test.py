@@ -496,6 +496,10 @@ def main():
         entrance.check_good(words_only=False)
         entrance.check_bad()
     SAMPLES["hw"] = ["lab-cpu", "a100-80-dgx"]
+    for name in "fp8-delayed", "fp8-tensorwise", "fp8-rowwise", "fp8-blockwise", "mxfp8", "nvfp4":
+        NEEDS["precision", name] = {"framework": "pytorch" if name == "fp8-rowwise" else "megatron",
+                                    "hw": "h100-80-dgx" if name.startswith("fp8") else "b200-hgx"}
+    BESIDE["fp8_params"] = {"precision": "fp8-tensorwise", "hw": "h100-80-dgx"}
     job = {"batch": 8, "seq": 32, "wait_ms": 20000, "hw": "a100-80-dgx"}
     for entrance in entrances(real, job, {"max_gpus": 4}):
         entrance.check_good(words_only=True)

@@ -239,8 +239,8 @@ static void add_room(const struct topt_planning *m, const struct topt_best *b,
     if (b->tight_ns)
         topt_text_add(
             why,
-            "; 5 %% of them stay free, which costs %.1f %% of the time (--memory "
-            "%.2fGiB uses them up)",
+            "; 5 %% of the memory stays free, which costs %.1f %% of the time (--memory "
+            "%.2fGiB uses it up)",
             faster, (double)topt_request_limit(m->request) / (double)(1 << 30));
 }
 
