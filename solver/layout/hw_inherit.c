@@ -128,6 +128,7 @@ static void merge_device(json_t *base, const json_t *device)
         drop_assumed(base, device);
 }
 
+/* A shipped profile, whole: it may be told by another shipped one in turn, and none of them by itself. */
 static json_t *load_base(const char *name, struct topt_error *err)
 {
     size_t len;
@@ -137,9 +138,8 @@ static json_t *load_base(const char *name, struct topt_error *err)
         topt_hw_refuse_name(name, TOPT_ERR_INVAL, err);
         topt_wrap(err, "like");
     }
-    if (base && json_object_get(base, "like")) {
+    if (base && topt_hw_expand(&base, err)) {
         json_decref(base);
-        topt_fail(err, TOPT_ERR_INVAL, "like: '%.60s' is itself told by another", name);
         return NULL;
     }
     return base;

@@ -62,7 +62,8 @@ sed 's/--tensor-model-parallel-size 8/--tensor-model-parallel-size $TP/' run.sh 
 # shellcheck disable=SC2016
 not_so 'the file does not set $TP' unset.sh --as-is --hw a100-80-dgx
 sed 's/--context/--c/; s/--sequence-parallel/--context-parallel-size 2/' run.sh >context.sh
-not_so "cp=2: context parallelism is not searched for Megatron-LM yet" context.sh --as-is --hw a100-80-dgx
+as_is context.sh --as-is --hw a100-80-dgx && holds '.as_is.uniform.cp == 2 and .as_is.uniform.dp == 4'
+check "context parallelism of a script"
 not_so "which does not divide 100 GPUs" run.sh --as-is --hw a100-80-dgx --gpus 100
 not_so "leave out --mode" run.sh --as-is --hw a100-80-dgx --mode profiling
 not_so "it is no ds_config.json" config.json --as-is --hw a100-80-dgx

@@ -86,7 +86,7 @@ ask two calibrate a100-80-dgx measured.json
 check "topt calibrate"
 for name in $(grep -oE '(`|\$ |^    |--> )topt [a-z]+' "$root/README.md" | sed 's/.* //' | sort -u); do
     case $name in
-        run | profile | client | report | rightsize | sbatch) continue ;; # they search nothing by themselves
+        run | profile | client | report | rightsize | sbatch | queue | cluster) continue ;; # they search nothing by themselves
     esac
     case " $ran " in
         *" $name "*) ;;

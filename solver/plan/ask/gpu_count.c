@@ -498,8 +498,8 @@ int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
     }
     if (b.found && 100 * (b.solution.time_ns - tight_ns) < SLOWER * tight_ns) {
         topt_best_fini(ret);
-        *ret = b;
-        ret->tight_ns = tight_ns;
+        *ret = b; /* of stages few strategies are tried, so that it may even be faster */
+        ret->tight_ns = b.solution.time_ns > tight_ns ? tight_ns : 0;
     } else {
         topt_best_fini(&b);
     }

@@ -114,7 +114,7 @@ static int table_levels(const struct topt_grid_search *s)
 {
     const int all = 1 << TOPT_ZERO_SPARSE | 1 << TOPT_ZERO_OWNER;
     const struct topt_framework *f = s->request->framework;
-    if (!topt_model_has_tables(s->request->model))
+    if (!s->planning->sparse)
         return 0;
     if (s->algorithm && s->algorithm->restriction)
         return s->algorithm->tables;
@@ -359,14 +359,6 @@ void topt_grid_close(struct topt_grid_search *s)
     s->degrees = NULL;
 }
 
-static int has_tables(const struct topt_model *m, const struct topt_settings *s)
-{
-    for (int i = 0; i < m->nops; i++)
-        if (topt_is_table(m, s, i))
-            return 1;
-    return 0;
-}
-
 /* The settings of a variant, which stay where they are until the shape is closed: costings borrow
  * them.  A framework's uniform strategy takes the time and the memory of its schedule, so its
  * problem counts only bytes that no schedule gets by without. */
@@ -377,7 +369,7 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
 {
     struct topt_grid_settings *at = s->settings;
     int rest_f32 = t->settings.rest_f32 && v->level < TOPT_ZERO_PARAM;
-    int tables = has_tables(t->model, &t->settings) ? v->level : TOPT_ZERO_NONE;
+    int tables = t->tables ? v->level : TOPT_ZERO_NONE;
     int64_t shards = tables ? (int64_t)topt_degrees_shard(v) * v->context : 0;
     while (at && (at->settings.micro_batches != v->micro_batches ||
                   at->settings.rest_f32 != rest_f32 || at->settings.tables != tables ||

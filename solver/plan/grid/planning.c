@@ -122,6 +122,7 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
         .request = r,
         .tensor = (enum topt_tensor_where)topt_request_tensor_at(r, 0),
         .heads = heads_of(r->model),
+        .sparse = topt_model_has_tables(r->model),
         .parameters = topt_least_parameters(r->model, &r->settings, 0),
         .of_experts = topt_least_parameters(r->model, &r->settings, 1),
         .experts = topt_request_experts(r) ? topt_model_experts(r->model) : 0,
@@ -176,6 +177,14 @@ int topt_planning_positions(const struct topt_planning *m)
     return m->request->sequence_splits || m->split.positions;
 }
 
+static int has_tables(const struct topt_model *m, const struct topt_settings *s)
+{
+    for (int i = 0; i < m->nops; i++)
+        if (topt_is_table(m, s, i))
+            return 1;
+    return 0;
+}
+
 /* All of it, or nothing. */
 static int make_micro(const struct topt_request *r, struct topt_micro *t,
                       struct topt_error *err)
@@ -194,6 +203,7 @@ static int make_micro(const struct topt_request *r, struct topt_micro *t,
         return -1;
     }
     t->owned = owned;
+    t->tables = has_tables(model, &t->settings);
     t->model = model;
     return 0;
 }

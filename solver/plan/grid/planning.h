@@ -21,6 +21,7 @@ struct topt_planning {
     struct topt_tensor_map
         split,     /* what tensor parallelism does, where the row has rules */
         context;   /* ... and context parallelism, where it is asked for */
+    int sparse;    /* the model has sparse tables */
     int64_t heads; /* tensor parallelism divides it; 0: no attention */
     struct topt_least_parameters parameters,
         of_experts;          /* 'of_experts': a part of these */
@@ -44,6 +45,7 @@ struct topt_planning {
         const struct topt_model *model; /* NULL: not made yet */
         struct topt_model *owned;       /* NULL for the request's own */
         struct topt_settings settings;
+        int tables; /* are some tables parameters that others share? */
     } * at;
 };
 

@@ -278,6 +278,18 @@ static int64_t workspaces_of(const struct topt_request *r)
            f->engine * (has_experts(r->model) ? 1 + STREAMS : 1) * engine;
 }
 
+/* FlashAttention 2 and later and cuDNN's fused kernel need an Ampere GPU, the first with bf16; before, PyTorch
+ * runs the memory-efficient kernel (README of github.com/Dao-AILab/flash-attention, 2026;
+ * check_sm_version in aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, github.com/pytorch/pytorch 001f694). */
+static enum topt_attention attention_of(const struct topt_request *r,
+                                        const struct topt_software *software)
+{
+    int before =
+        topt_hw_has_dtype(r->hw, TOPT_F16) && !topt_hw_has_dtype(r->hw, TOPT_BF16);
+    return before && r->framework->uniform_only ? TOPT_ATTENTION_XFORMERS
+                                                : software->attention;
+}
+
 static void take_row(struct topt_request *r)
 {
     const struct topt_framework *f = r->framework;
@@ -289,7 +301,7 @@ static void take_row(struct topt_request *r)
     if (!(r->given & TOPT_GIVEN_EAGER))
         s->eager = software->eager;
     if (!(r->given & TOPT_GIVEN_ATTENTION))
-        s->attention = software->attention;
+        s->attention = attention_of(r, software);
     else if (!(r->given & TOPT_GIVEN_EAGER))
         s->eager &= ~TOPT_EAGER_SCORES;
     choose_loss(r);
