@@ -135,6 +135,8 @@ struct stages {
     struct topt_chunk *chunk;
     struct topt_piece_time *time; /* of the pieces of a chunk, in one micro-batch */
     struct topt_piece_bytes *bytes;
+    int64_t late_ns
+        [TOPT_MAX_CHUNKS]; /* of a chunk's passes, for which they wait for the host */
     int64_t end_ns[TOPT_MAX_STAGES];
     int64_t send_ns;
     struct topt_stage_costs *ret;
@@ -229,10 +231,12 @@ enum {
     NO_WEIGHTS = 1 << TOPT_DURING_COUNT /* without gradients of parameters */
 };
 
-/* The time of some parts of a step (bits) of the pieces between two layers, in one micro-batch. */
-static int part_ns(struct stages *x, int first, int last, int parts, int64_t *ret)
+/* The time of some parts of a step (bits) of the pieces between two layers, in one micro-batch, and how much of
+ * it the device waits for the host. */
+static int part_ns(struct stages *x, int first, int last, int parts, int64_t *ret,
+                   int64_t *late)
 {
-    int64_t sum = 0, aside = 0, host = 0, late;
+    int64_t sum = 0, aside = 0, host = 0;
     int n = 0;
     for (int p = from(x, first); p < from(x, last); p++, n++) {
         x->time[n] = x->t->spent[p];
@@ -258,10 +262,11 @@ static int part_ns(struct stages *x, int first, int last, int parts, int64_t *re
         }
     }
     *ret = sum;
+    *late = 0;
     if (!aside && 2 * host < sum) /* one task after the other, and the host far ahead */
         return 0;
     struct topt_training_step step = {x->time, NULL, n, 1};
-    return topt_step_run(x->t->schedule, &step, ret, &late, NULL, x->err);
+    return topt_step_run(x->t->schedule, &step, ret, late, NULL, x->err);
 }
 
 /* Bytes of a pass: forward the most that its pieces hold beside what they keep, backward the most that
@@ -315,8 +320,8 @@ static int64_t weights_bytes(const struct stages *x, int first, int last)
 /* A backward pass in two parts. */
 static int split(struct stages *x, int first, int last, struct topt_chunk *c)
 {
-    int64_t inputs;
-    if (part_ns(x, first, last, BACKWARD | NO_WEIGHTS, &inputs))
+    int64_t inputs, late;
+    if (part_ns(x, first, last, BACKWARD | NO_WEIGHTS, &inputs, &late))
         return -1;
     c->weights_ns = topt_max(c->ns[1] - inputs, (int64_t)0);
     c->weights_kept = weights_bytes(x, first, last);
@@ -347,15 +352,18 @@ static int find_chunks(struct stages *x)
 {
     for (int c = 0; c < x->nchunks; c++) {
         struct topt_chunk *chunk = &x->chunk[c];
+        int64_t late[2];
         if (like_before(x, c)) {
             *chunk = chunk[-1];
+            x->late_ns[c] = x->late_ns[c - 1];
             continue;
         }
-        if (part_ns(x, x->cut[c], x->cut[c + 1], FORWARD, &chunk->ns[0]) ||
-            part_ns(x, x->cut[c], x->cut[c + 1], BACKWARD, &chunk->ns[1]) ||
+        if (part_ns(x, x->cut[c], x->cut[c + 1], FORWARD, &chunk->ns[0], &late[0]) ||
+            part_ns(x, x->cut[c], x->cut[c + 1], BACKWARD, &chunk->ns[1], &late[1]) ||
             find_bytes(x, x->cut[c], x->cut[c + 1], chunk) ||
             (x->order->splits && split(x, x->cut[c], x->cut[c + 1], chunk)))
             return -1;
+        x->late_ns[c] = late[0] + late[1];
     }
     return 0;
 }
@@ -398,9 +406,9 @@ static int find_ends(struct stages *x)
     x->send_ns = topt_hw_collective_ns(x->t->hw, TOPT_PERMUTE, pair, sent_bytes(x));
     int64_t more = 0;
     for (int c = 0; c < x->nchunks; c++) {
-        int64_t with, without = x->chunk[c].ns[1];
+        int64_t with, late, without = x->chunk[c].ns[1];
         if (!like_before(x, c)) {
-            if (part_ns(x, x->cut[c], x->cut[c + 1], BACKWARD | ENDS, &with))
+            if (part_ns(x, x->cut[c], x->cut[c + 1], BACKWARD | ENDS, &with, &late))
                 return -1;
             more = topt_max(with - without, (int64_t)0);
         }
@@ -510,14 +518,29 @@ static void put_bytes(struct stages *x, const struct topt_pipeline_held *held,
     cost->sum.transient_bytes = 0;
 }
 
+/* Each stage's own time; the mean of that, and what of it is no work is communication that nothing hides. */
+static void put_busy(struct stages *x, struct topt_fragment_cost *sum)
+{
+    int64_t busy = 0, late = 0, rounds = x->shape.micro_batches;
+    for (int c = 0; c < x->nchunks; c++) {
+        x->ret->busy_ns[stage_of(x, c)] +=
+            rounds * (x->chunk[c].ns[0] + x->chunk[c].ns[1]);
+        late += rounds * x->late_ns[c];
+    }
+    for (int s = 0; s < x->shape.stages; s++)
+        busy += x->ret->busy_ns[s] += x->end_ns[s];
+    busy /= x->shape.stages;
+    sum->compute_ns = topt_min((sum->compute_ns + late) / x->shape.stages, busy);
+    sum->network_ns = busy - sum->compute_ns;
+}
+
 /* Sums over all layers become means of stages; what they rest on is so of the whole time. */
 static void put_time(struct stages *x, int64_t ns, struct topt_strategy_cost *cost)
 {
     struct topt_fragment_cost *sum = &cost->sum;
     int64_t all = 0, left = ns;
     int last = 0;
-    sum->compute_ns /= x->shape.stages;
-    sum->network_ns = topt_min(sum->network_ns / x->shape.stages, ns - sum->compute_ns);
+    put_busy(x, sum);
     x->ret->idle_ns = ns - sum->compute_ns - sum->network_ns;
     cost->time_ns = ns;
     for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
@@ -530,11 +553,6 @@ static void put_time(struct stages *x, int64_t ns, struct topt_strategy_cost *co
         left -= sum->basis_ns[b];
     }
     sum->basis_ns[last] += left;
-    for (int c = 0; c < x->nchunks; c++)
-        x->ret->busy_ns[stage_of(x, c)] +=
-            x->shape.micro_batches * (x->chunk[c].ns[0] + x->chunk[c].ns[1]);
-    for (int s = 0; s < x->shape.stages; s++)
-        x->ret->busy_ns[s] += x->end_ns[s];
 }
 
 static int run(struct stages *x, struct topt_strategy_cost *cost)

@@ -144,8 +144,10 @@ static char *uniform_words(const struct topt_framework *f, const struct topt_deg
         topt_text_add(&t, "%scontext parallel over %d", t.len ? ", " : "", v->context);
     if (v->expert > 1)
         topt_text_add(&t, "%sexpert parallel over %d", t.len ? ", " : "", v->expert);
-    if (v->expert > 1 && v->expert_tensor != v->tensor)
+    if (v->expert > 1 && v->expert_tensor != v->tensor && v->expert_tensor > 1)
         topt_text_add(&t, " (each split over %d)", v->expert_tensor);
+    else if (v->expert > 1 && v->expert_tensor != v->tensor)
+        topt_text_add(&t, " (each whole)");
     if (v->stages > 1)
         topt_text_add(&t, "%s%d pipeline stages", t.len ? ", " : "", v->stages);
     if (v->virtual_stages > 1)
