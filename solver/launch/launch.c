@@ -144,6 +144,16 @@ static void put_head(const struct target *t, const struct job *j, const struct s
     add_remarks(text, "script", s->script);
 }
 
+/* Segments of PyTorch's allocator that grow leave fewer gaps; graphs of kernels with NCCL do not go with them
+ * unasked (docs/source/notes/cuda.rst of PyTorch; run_train.sh of torchtitan sets them, too). */
+static void put_allocator(const struct target *t, const struct job *j,
+                          struct topt_text *text)
+{
+    if (strcmp(t->framework, "topt") && !j->cuda_graphs)
+        topt_text_add(text, "export PYTORCH_CUDA_ALLOC_CONF=\"${PYTORCH_CUDA_ALLOC_CONF-"
+                            "expandable_segments:True}\"\n");
+}
+
 /* ... in the file that holds it. */
 static int head(const struct target *t, const struct job *j, const struct sheet *s,
                 struct topt_error *err)
@@ -153,6 +163,7 @@ static int head(const struct target *t, const struct job *j, const struct sheet 
     const char *command = member(first, "text");
     topt_text_add(&text, "#!/bin/sh\n");
     put_head(t, j, s, &text);
+    put_allocator(t, j, &text);
     topt_text_put(&text, command, strlen(command));
     int rc = text.oom ? -1 : json_object_set_new(first, "text", json_string(text.s));
     topt_text_fini(&text);

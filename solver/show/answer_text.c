@@ -386,8 +386,9 @@ char *topt_text_of_memory_band(const json_t *band, const char *verdict)
     if (strcmp(x, topt_show_bytes(topt_json_whole_at(memory, "high_bytes"), y, sizeof y)))
         topt_text_add(&t, " to %s", y);
     if (!strcmp(verdict, "tight"))
-        topt_text_add(&t, ", which may be more than there is: a smaller --memory asks "
-                          "for a plan with more room");
+        topt_text_add(&t, ", which may be more than there is; gaps are fewer with "
+                          "expandable segments, which topt launch sets, and a smaller "
+                          "--memory asks for a plan with more room");
     return topt_text_take(&t);
 }
 
