@@ -50,7 +50,7 @@ check "no room for metrics"
 refused 2 "unknown --schedule 'cosin'" "$runtime" run plan1-0.json --data text --schedule cosin
 check "another schedule"
 for pair in 'eval-every 2:eval-data' 'eval-batches 2:eval-data' 'every 2:checkpoint' 'keep 2:checkpoint' 'min-lr 0.1:schedule' \
-    'config plan1-0.json:save-weights'; do
+    'config plan1-0.json:weights DIR or --save-weights'; do
     # shellcheck disable=SC2086
     refused 2 "^topt run: --${pair%% *} does nothing without --${pair#*:} " "$runtime" run plan1-0.json --data text --${pair%:*}
     check "--${pair%% *} without --${pair#*:}"
