@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+TOPT_PRINTF(2, 0)
 static void tell(const char *what, const char *fmt, va_list ap)
 {
     fprintf(stderr, "%s: ", what);

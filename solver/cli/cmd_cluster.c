@@ -96,7 +96,7 @@ static int read_trace(struct session *s, const char *path, struct topt_error *er
     struct topt_cluster_trace from;
     if (topt_cluster_trace_read(path, s->curve, s->ncurves, s->a.seed, &from, err))
         return -1;
-    if (!s->a.load) {
+    if (s->a.load == 0) {
         s->trace = from;
         return 0;
     }

@@ -38,6 +38,7 @@ void papers_head(const char *title)
            title);
 }
 
+TOPT_PRINTF(3, 0)
 static void begin(struct papers_row row, const char *band, const char *fmt, va_list ap)
 {
     printf("| %s | %s | %s | ", row.where, row.says, band);
@@ -55,6 +56,7 @@ static void end(struct papers_row row, int holds)
     s->held[row.kind] += holds;
 }
 
+TOPT_PRINTF(5, 0)
 static void number(struct papers_row row, double value, double low, double high,
                    const char *fmt, va_list ap)
 {
