@@ -396,6 +396,7 @@ def check_documents():
 def main():
     make_stand_ins()
     setup = [f"cp {ROOT}/deploy/quickstart/llama-3.1-8b.json config.json", "cp config.json llama-3.1-8b.json",
+             f"cp {ROOT}/deploy/quickstart/pretrain_gpt3.sh pretrain.sh",
              "mkdir Llama-3.1-8B && cp config.json Llama-3.1-8B",
              f"cp {ROOT}/deploy/quickstart/gpt-small.json .", "topt import gpt-small.json --batch 32 --seq 64 -o model.json",
              "topt import config.json --batch 32 --seq 64 -o llama.json",

@@ -725,7 +725,7 @@ static int add_stages(struct fold *f)
             look_at_first(c, &all);
     }
     /* Where the best keeps all, memory does not bind. */
-    int binds = f->ret->n && f->ret->at[0].degrees.recompute;
+    int binds = all.n && f->ret->n && f->ret->at[0].degrees.recompute;
     if (binds)
         qsort(all.at, (size_t)all.n, sizeof *all.at, by_first);
     for (int i = 0; i < all.n && binds && !rc && all.at[i].first < INT64_MAX &&
