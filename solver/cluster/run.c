@@ -136,8 +136,9 @@ static int note(struct sim *s)
         m.waiting +=
             topt_allocate_gpus(j->doomed.nodes ? &j->doomed : &j->shape[j->asked]);
     }
-    const struct topt_cluster_moment *last = r->moment + r->nmoments;
-    if (r->nmoments && last[-1].used == m.used && last[-1].waiting == m.waiting)
+    const struct topt_cluster_moment *last =
+        r->nmoments ? &r->moment[r->nmoments - 1] : NULL;
+    if (last && last->used == m.used && last->waiting == m.waiting)
         return 0;
     if (TOPT_ROOM(r->moment, r->nmoments, r->room_moments, 1024))
         return -1;
