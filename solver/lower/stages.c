@@ -518,7 +518,8 @@ static void put_bytes(struct stages *x, const struct topt_pipeline_held *held,
     cost->sum.transient_bytes = 0;
 }
 
-/* Each stage's own time; the mean of that, and what of it is no work is communication that nothing hides. */
+/* The busy time of each stage.  Of its mean over stages, what is neither computation nor waiting for the host is
+ * exposed communication. */
 static void put_busy(struct stages *x, struct topt_fragment_cost *sum)
 {
     int64_t busy = 0, late = 0, rounds = x->shape.micro_batches;

@@ -752,8 +752,9 @@ void topt_text_of_claim(struct topt_text *out, const json_t *a)
     free(stopped);
     if (json_is_null(epsilon) &&
         topt_json_whole_at(json_object_get(a, "uniform"), "pp") > 1)
-        topt_text_add(out, "proven    nothing: of a pipeline stage only the fastest and "
-                           "the lightest strategy are tried\n");
+        topt_text_add(out,
+                      "proven    nothing: only the fastest and the lightest strategy of "
+                      "each pipeline stage are tried\n");
     else if (json_is_null(epsilon))
         topt_text_add(out, "proven    %s: faster strategies may exist\n",
                       json_is_true(json_object_get(ends, "least")) ? "the least memory"

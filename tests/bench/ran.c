@@ -81,9 +81,21 @@ static void split_gate(json_t *into, const json_t *both, const json_t *made)
     json_array_append_new(into, gated);
 }
 
-static struct topt_model *gates_apart(struct topt_model *m, const struct row *r)
+/* The model of a changed document in place of the one that it was written from; takes both. */
+static struct topt_model *made_again(struct topt_model *m, json_t *doc,
+                                     const struct row *r)
 {
     struct topt_error err = {0};
+    topt_model_destroy(m);
+    m = topt_model_from_json(doc, &err);
+    json_decref(doc);
+    if (!m)
+        give_up(r, err.text);
+    return m;
+}
+
+static struct topt_model *gates_apart(struct topt_model *m, const struct row *r)
+{
     json_t *doc = topt_model_to_json(m), *ops = json_object_get(doc, "ops"),
            *apart = json_array(), *op;
     size_t i;
@@ -96,18 +108,12 @@ static struct topt_model *gates_apart(struct topt_model *m, const struct row *r)
             json_array_append(apart, op);
     }
     json_object_set_new(doc, "ops", apart);
-    topt_model_destroy(m);
-    m = topt_model_from_json(doc, &err);
-    json_decref(doc);
-    if (!m)
-        give_up(r, err.text);
-    return m;
+    return made_again(m, doc, r);
 }
 
 /* Experts that a token takes one after another are one of many groups of them. */
 static struct topt_model *runs_of_experts(struct topt_model *m, const struct row *r)
 {
-    struct topt_error err = {0};
     json_t *doc = topt_model_to_json(m), *op;
     size_t i;
     json_array_foreach(json_object_get(doc, "ops"), i, op)
@@ -119,12 +125,7 @@ static struct topt_model *runs_of_experts(struct topt_model *m, const struct row
         json_object_set_new(op, "groups", json_integer(topt_model_experts(m) / k));
         json_object_set_new(op, "top_groups", json_integer(1));
     }
-    topt_model_destroy(m);
-    m = topt_model_from_json(doc, &err);
-    json_decref(doc);
-    if (!m)
-        give_up(r, err.text);
-    return m;
+    return made_again(m, doc, r);
 }
 
 struct topt_model *ran_model(const struct row *r, int64_t batch)

@@ -15,14 +15,13 @@
 
 /* ---- variants ---------------------------------------------------------------------- */
 
-/* Degrees that are fixed; one data parallel rank shards nothing, whatever was said. */
+/* Does the choice have the fixed degrees that no field of its own asks for?  One data parallel rank shards
+ * nothing, whatever was said. */
 static int is_fixed(const struct topt_request *r, const struct topt_degrees *v)
 {
     const struct topt_fixed *f = &r->fixed;
     int64_t samples = r->model->batch / v->micro_batches;
     return (!f->data || v->data == f->data) && (!f->tensor || v->tensor == f->tensor) &&
-           (!f->context || v->context == f->context) &&
-           (!f->expert || v->expert == f->expert) &&
            (!f->micro_batch || samples == f->micro_batch * v->data) &&
            (f->zero < 0 || v->data == 1 || v->level == f->zero) &&
            (f->recompute < 0 || v->recompute == f->recompute);

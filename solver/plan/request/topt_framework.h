@@ -60,7 +60,7 @@ struct topt_framework {
      * and whether tensor parallelism may split the inside of experts beside it. */
     enum topt_expert_when { TOPT_EXPERT_ASKED, TOPT_EXPERT_SEARCHED } expert;
     int expert_levels, expert_tensor, deepep; /* 'deepep': tokens may be sent by that */
-    /* Context parallelism, where it is asked for: what attention does, bits of enum topt_context. */
+    /* Context parallelism, where it is asked for: how attention gets the keys and values of other ranks, bits of enum topt_context. */
     int context;
     const char *lacks; /* what it can do and is not searched; NULL: nothing */
     int precisions;    /* those that it trains in: bits, by row of their table */
