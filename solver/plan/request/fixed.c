@@ -56,6 +56,14 @@ int topt_fixed_parse(const char *text, struct topt_fixed *ret, struct topt_error
     return rc ? topt_wrap(err, "--degrees") : 0;
 }
 
+int64_t topt_query_context(const struct topt_query *w)
+{
+    struct topt_fixed fixed = {.any = 0};
+    if (w->context > 0 || !*w->degrees)
+        return w->context;
+    return topt_fixed_parse(w->degrees, &fixed, NULL) ? 0 : fixed.context;
+}
+
 /* An option of its own that says the same, or that says nothing. */
 static int agree(int64_t *own, int64_t fixed, const char *key, const char *option,
                  struct topt_error *err)

@@ -130,6 +130,10 @@ struct topt_request {
 /* Sensible values for everything that is not a pointer. */
 void topt_request_init(struct topt_request *r);
 
+/* The context parallel degree that is asked for, by its own field or among degrees, which decides how a model is
+ * imported; 0: none, or degrees that topt_request_read() refuses. */
+int64_t topt_query_context(const struct topt_query *w);
+
 /* Put what was asked, which 'r' borrows, into a request (after topt_request_init): all but the model and
  * the profile with what chooses them.  '*ret_field' names the field at fault; may be NULL. */
 int topt_request_read(const struct topt_query *w, struct topt_request *r,
