@@ -29,7 +29,7 @@ struct attend {
 
 /* A block of queries of one head. */
 struct block {
-    int64_t first, n, from, to;
+    int64_t first, n, from, to, filled, end;
     const char *q, *k, *v, *kr, *dy, *rp;
     int64_t ldq, ldk, ldv;
     char *y, *lse, *delta, *dq, *drp;
@@ -156,8 +156,9 @@ static struct block block_at(const struct attend *x, int64_t b, int64_t g, int64
                         .dq = moved(c->grad[a->q], q),
                         .slope = slope_of_head(a, head),
                         .drp = c->grad[ATTENTION_RP] ? x->drp + head * w : NULL};
-    keys_seen(a, first, &ret.from, &other);
-    keys_seen(a, first + ret.n - 1, &other, &ret.to);
+    keys_seen(a, b, first, &ret.from, &other);
+    keys_seen(a, b, first + ret.n - 1, &other, &ret.to);
+    keys_filled(a, b, &ret.filled, &ret.end);
     if (x->rotated) {
         ret.q = x->rotated_q;
         ret.k = x->rotated_k;
@@ -180,6 +181,8 @@ static struct cu_scores scores_of(const struct attend *a, const struct block *k)
     s.width = k->to - k->from;
     s.first = k->first;
     s.from = k->from;
+    s.filled = k->filled;
+    s.end = k->end;
     return s;
 }
 

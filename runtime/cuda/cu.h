@@ -111,7 +111,7 @@ struct cu_scores {
     void *p, *dp, *lse, *delta, *drp;
     const void *rp;
     int64_t n, width, first, from, keys, behind, window, chunk, first_key, ldl, ldrp;
-    int64_t side, distance;
+    int64_t side, distance, filled, end; /* keys before 'filled' and from 'end' on: padding */
     double scale, cap, slope;     /* slope: added for each position of distance */
     int causal, whole, sums_only; /* whole: all keys are here */
 };

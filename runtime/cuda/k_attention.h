@@ -97,6 +97,8 @@ DEVICE void seen_keys(const struct cu_scores *c, int64_t r, int64_t *from, int64
         int64_t run = (end - 1 + c->first_key) / c->chunk * c->chunk - c->first_key;
         start = between(run, start, last);
     }
+    start = between(start, c->filled, c->end);
+    last = between(last, start, c->end);
     *from = between(start - c->from, 0, c->width);
     *to = between(last - c->from, *from, c->width);
 }
@@ -368,8 +370,10 @@ KERNEL attention_weight_each(CALL(cu_call) c)
 {
     EACH(i, elements(&c, MERGE_LSE))
     STAT(c.value[MERGE_WEIGHT])
-    [i] = (stat)exp((double)STAT(c.value[MERGE_LSE])[i] -
-                    (double)STAT(c.value[MERGE_MOST])[i]);
+    [i] = STAT(c.value[MERGE_LSE])[i] > -INFINITY
+              ? (stat)exp((double)STAT(c.value[MERGE_LSE])[i] -
+                          (double)STAT(c.value[MERGE_MOST])[i])
+              : 0;
 }
 
 static int attention_weight(void *stream, const struct cu_call *c)
@@ -386,7 +390,9 @@ KERNEL attention_merge_rows(CALL(cu_call) c)
     {
         double whole = (double)STAT(c.value[MERGE_MOST])[i] +
                        log((double)STAT(c.value[MERGE_WEIGHT])[i]);
-        num share = N(exp((double)STAT(c.value[MERGE_LSE])[i] - whole));
+        num share = STAT(c.value[MERGE_LSE])[i] > -INFINITY
+                        ? N(exp((double)STAT(c.value[MERGE_LSE])[i] - whole))
+                        : 0;
         WAIT;
         PHASE
         {
