@@ -129,6 +129,16 @@ cudaError_t cudaGetDeviceCount(int *ret)
 
 static _Thread_local int current;
 
+/* TOPT_FAKE_CAPABILITY: that of an older GPU. */
+cudaError_t cudaDeviceGetAttribute(int *ret, enum cudaDeviceAttr a, int index)
+{
+    const char *n = getenv("TOPT_FAKE_CAPABILITY");
+    if (a != cudaDevAttrComputeCapabilityMajor || index < 0 || index >= fake_gpus())
+        return told(cudaErrorInvalidValue);
+    *ret = n ? atoi(n) : 9;
+    return cudaSuccess;
+}
+
 cudaError_t cudaSetDevice(int index)
 {
     if (index < 0 || index >= fake_gpus())
