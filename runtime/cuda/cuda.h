@@ -16,7 +16,7 @@
 #include "topt_device.h"
 #include "topt_module.h"
 
-enum { CUDA_WORKSPACE_BYTES = 32 << 20 };
+enum { CUDA_WORKSPACE_BYTES = 32 << 20, CUDA_PRODUCT_BUCKETS = 256 };
 #ifndef CUDA_SPAN_BYTES /* of scratch at once, for what is done in parts */
 #define CUDA_SPAN_BYTES (128 << 20)
 #endif
@@ -30,8 +30,9 @@ struct cuda_device {
     cudaStream_t beside; /* that of communication, where a program uses it; else NULL */
     cublasLtHandle_t lt;
     const struct cu_math *math;
-    int dry;                       /* a call prepares and does nothing */
-    struct cuda_product *products; /* as they were set up, by shape */
+    int dry; /* a call prepares and does nothing */
+    /* as they were set up, by their shapes' hashes */
+    struct cuda_product *products[CUDA_PRODUCT_BUCKETS];
     void *workspace, *scratch;
     int64_t scratch_bytes;
 };
