@@ -18,7 +18,7 @@
 #include "topt_lower.h"
 #include "topt_queue.h"
 
-enum { TOPT_DEVICE_ABI = 11, TOPT_MAX_TOGETHER = 4 };
+enum { TOPT_DEVICE_ABI = 12, TOPT_MAX_TOGETHER = 4 };
 
 /* One kernel on one rank's local blocks.  NULL where an operand has no value or gradient.
  * Gradients of parameters are added to, gradients of inputs are written.  Numbers are the
@@ -37,6 +37,9 @@ struct topt_kernel_call {
     int64_t step, first_sample; /* counted from 0; of the global batch, that of box 0 */
     int64_t micro_batches; /* losses are means over this many times the box's batch, */
     int64_t labels;        /* or, not 0, over so many labels: those below 0 don't count */
+    /* Of attention, by sample of the box: the first key that is no padding and the one past the
+     * last, as positions; others are not seen.  NULL: all are. */
+    const int32_t *filled;
     uint64_t seed;
     uint32_t wide_grads;
     void *value[TOPT_MAX_OPERANDS], *grad[TOPT_MAX_OPERANDS];

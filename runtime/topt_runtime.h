@@ -38,6 +38,10 @@ struct topt_feed {
     /* Labels of a step's batch that count; those of a load that don't are below 0.  NULL:
      * all count. */
     int64_t (*labels)(void *ctx, int64_t step);
+    /* Of what the encoder of an encoder and a decoder reads ('encoder'), or else of the rest: the
+     * positions [ret[0], ret[1]) of a sample of a step's batch that its text fills.  Attention looks at
+     * no others.  NULL: all are filled. */
+    void (*filled)(void *ctx, int encoder, int64_t step, int64_t sample, int32_t ret[2]);
     void (*close)(void *ctx); /* may be NULL */
     void *ctx;
     const char *kind; /* "text", "tokens", "records", "idx", "csv", "synthetic" */

@@ -30,6 +30,7 @@ struct attend {
 /* A block of queries of one head. */
 struct block {
     int64_t first, n, from, to;
+    struct cu_mask mask;
     const char *q, *k, *v, *kr, *dy, *rp;
     int64_t ldq, ldk, ldv;
     char *y, *lse, *delta, *dq, *drp;
@@ -112,7 +113,6 @@ static int attend_init(struct attend *x, struct topt_device *d,
     const struct attention *a = &x->at;
     x->rotated_k = moved(x->p, a->rows * a->t * stat_bytes(x));
     x->scores = (struct cu_scores){.whole = a->whole,
-                                   .mask = topt_cuda_mask(a),
                                    .cap = o->cap,
                                    .distance = o->distance,
                                    .scale = a->scale,
@@ -151,8 +151,9 @@ static struct block block_at(const struct attend *x, int64_t b, int64_t g, int64
                         .dq = moved(c->grad[a->q], q),
                         .slope = slope_of_head(a, head),
                         .drp = c->grad[ATTENTION_RP] ? x->drp + head * w : NULL};
-    keys_seen(a, first, &ret.from, &other);
-    keys_seen(a, first + ret.n - 1, &other, &ret.to);
+    keys_seen(a, b, first, &ret.from, &other);
+    keys_seen(a, b, first + ret.n - 1, &other, &ret.to);
+    ret.mask = topt_cuda_mask(a, b);
     if (x->rotated) {
         ret.q = x->rotated_q;
         ret.k = x->rotated_k;
@@ -175,6 +176,7 @@ static struct cu_scores scores_of(const struct attend *a, const struct block *k)
     s.width = k->to - k->from;
     s.first = k->first;
     s.from = k->from;
+    s.mask = k->mask;
     return s;
 }
 

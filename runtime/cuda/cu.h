@@ -106,9 +106,10 @@ struct cu_rotate {
 };
 
 /* Which of 'keys' local keys a query sees: query i those up to i + behind where causal, of them
- * the last 'window', and those of its own run of 'chunk', where these are set. */
+ * the last 'window', and those of its own run of 'chunk', where these are set; and none but the
+ * sample's keys [filled, end), the rest being padding. */
 struct cu_mask {
-    int64_t keys, behind, window, chunk, first_key;
+    int64_t keys, behind, window, chunk, first_key, filled, end;
     int causal;
 };
 

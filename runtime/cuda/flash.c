@@ -6,19 +6,22 @@
  * slopes by distance, and keys with a part that all heads share: attention.c has those by
  * matrix products.  Rotary embeddings are applied to a copy of queries and keys in the device's
  * scratch, and gradients are turned back where they were written.  A step of one attention is
- * one kernel forward and two backward; a rotation is one more, or three. */
+ * one kernel forward and two backward; a rotation is one more, or three; where samples are padded
+ * each has kernels of its own. */
 #include "flash.h"
 
 enum { BF16_TENSOR_CORES = 8 }; /* major number of the first compute capability with them */
 
-struct cu_mask topt_cuda_mask(const struct attention *a)
+struct cu_mask topt_cuda_mask(const struct attention *a, int64_t b)
 {
-    return (struct cu_mask){.keys = a->t,
-                            .behind = a->behind,
-                            .window = a->attrs->window,
-                            .chunk = a->attrs->chunk,
-                            .first_key = a->first_key,
-                            .causal = a->attrs->causal};
+    struct cu_mask m = {.keys = a->t,
+                        .behind = a->behind,
+                        .window = a->attrs->window,
+                        .chunk = a->attrs->chunk,
+                        .first_key = a->first_key,
+                        .causal = a->attrs->causal};
+    keys_filled(a, b, &m.filled, &m.end);
+    return m;
 }
 
 int topt_cuda_flash_takes(const struct topt_device *d, const struct attention *a)
@@ -164,7 +167,6 @@ static int flash_init(struct flash *x, struct topt_device *d,
                                   .v = keys(x, c->value[a->kv], a->own),
                                   .y = outputs(x, c->value[ATTENTION_Y]),
                                   .lse = by_row(x, c->value[ATTENTION_LSE]),
-                                  .mask = topt_cuda_mask(a),
                                   .batch = a->batch,
                                   .groups = a->groups,
                                   .heads = a->group,
@@ -180,10 +182,31 @@ static int flash_init(struct flash *x, struct topt_device *d,
     return 0;
 }
 
+/* From sample 'b' on. */
+static void skip_samples(const struct flash *x, struct cu_heads *of, int64_t b, int wide)
+{
+    int64_t bytes = wide ? x->dev->state_bytes : x->dev->real_bytes;
+    of->p = of->p ? (char *)of->p + b * of->sample * bytes : NULL;
+}
+
+/* All samples at once; one by one where each has padding of its own. */
 static int run(const struct flash *x, int (*kernel)(void *, const struct cu_flash *),
                struct topt_error *err)
 {
-    return topt_cuda_launched(kernel(dev_of(x->dev)->stream, &x->kernel), x->call, err);
+    int one_by_one = x->at.filled != NULL;
+    for (int64_t b = 0; b < (one_by_one ? x->at.batch : 1); b++) {
+        struct cu_flash k = x->kernel;
+        struct cu_heads *real[] = {&k.q, &k.k, &k.v, &k.y, &k.dy, &k.dq, &k.dk, &k.dv};
+        for (size_t i = 0; i < sizeof real / sizeof *real; i++)
+            skip_samples(x, real[i], b, 0);
+        skip_samples(x, &k.lse, b, 1);
+        skip_samples(x, &k.delta, b, 1);
+        k.batch = one_by_one ? 1 : k.batch;
+        k.mask = topt_cuda_mask(&x->at, b);
+        if (topt_cuda_launched(kernel(dev_of(x->dev)->stream, &k), x->call, err))
+            return -1;
+    }
+    return 0;
 }
 
 int topt_cuda_flash_fwd(struct topt_device *d, const struct topt_kernel_call *c,

@@ -5,8 +5,8 @@
 #include "attention.h"
 #include "cuda.h"
 
-/* Which keys queries see, as kernels take it. */
-struct cu_mask topt_cuda_mask(const struct attention *a);
+/* Which keys queries of local sample 'b' see, as kernels take it. */
+struct cu_mask topt_cuda_mask(const struct attention *a, int64_t b);
 
 /* Has the device a kernel for this attention in its numbers? */
 int topt_cuda_flash_takes(const struct topt_device *d, const struct attention *a);

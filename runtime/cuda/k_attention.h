@@ -102,6 +102,8 @@ DEVICE void mask_keys(const struct cu_mask *m, int64_t i, int64_t *from, int64_t
         int64_t run = (end - 1 + m->first_key) / m->chunk * m->chunk - m->first_key;
         *from = between(run, *from, *to);
     }
+    *from = between(*from, m->filled, m->end);
+    *to = between(*to, *from, m->end);
 }
 
 /* Row 'r' sees the keys [from, to) of those that have scores. */
@@ -379,8 +381,10 @@ KERNEL attention_weight_each(CALL(cu_call) c)
 {
     EACH(i, elements(&c, MERGE_LSE))
     STAT(c.value[MERGE_WEIGHT])
-    [i] = (stat)exp((double)STAT(c.value[MERGE_LSE])[i] -
-                    (double)STAT(c.value[MERGE_MOST])[i]);
+    [i] = STAT(c.value[MERGE_LSE])[i] > -INFINITY
+              ? (stat)exp((double)STAT(c.value[MERGE_LSE])[i] -
+                          (double)STAT(c.value[MERGE_MOST])[i])
+              : 0;
 }
 
 static int attention_weight(void *stream, const struct cu_call *c)
@@ -397,7 +401,9 @@ KERNEL attention_merge_rows(CALL(cu_call) c)
     {
         double whole = (double)STAT(c.value[MERGE_MOST])[i] +
                        log((double)STAT(c.value[MERGE_WEIGHT])[i]);
-        num share = N(exp((double)STAT(c.value[MERGE_LSE])[i] - whole));
+        num share = STAT(c.value[MERGE_LSE])[i] > -INFINITY
+                        ? N(exp((double)STAT(c.value[MERGE_LSE])[i] - whole))
+                        : 0;
         WAIT;
         PHASE
         {

@@ -10,6 +10,7 @@
 #include "init.h"
 #include "memory.h"
 #include "number.h"
+#include "padding.h"
 #include "rows.h"
 
 #include <math.h>
@@ -478,6 +479,8 @@ static int run_part(struct topt_session *s, int from, int to, enum part part,
     int behind = s->overlaps && part == ALL && from >= s->p->micro_begin &&
                  to == s->p->micro_end && s->micro + 1 == s->p->settings.micro_batches;
     int64_t before = topt_clock_ns();
+    if (from == s->p->micro_begin)
+        topt_padding_fill(s);
     for (int i = from; i < to; i++) {
         const struct topt_instr *instr = &s->p->instr[i];
         if (left_out(s, i, part))
@@ -561,6 +564,7 @@ static void bind(struct topt_session *s)
                                        .micro_batches = p->settings.micro_batches,
                                        .seed = s->options.seed};
         topt_op_box(op, &p->config[k], &p->mesh, s->comm->rank, c->off, c->len);
+        c->filled = topt_padding_of(s, k, c->off[0]);
         for (int o = 0; o < op->spec->noperands; o++)
             c->box[o] = topt_operand_box(op, o, &p->config[k], &p->mesh, s->comm->rank);
     }
@@ -647,6 +651,8 @@ static int allocate(struct topt_session *s, struct topt_error *err)
     if (!s->ptr || !s->together || !s->bytes || !s->counts || !s->rows_heap ||
         !s->rows_named || !s->bound)
         return topt_nomem(err, NULL);
+    if (topt_padding_open(s, err))
+        return -1;
     bind(s);
     return 0;
 }
@@ -780,6 +786,7 @@ void topt_session_destroy(struct topt_session *s)
     free(s->counts);
     free(s->bound);
     free(s->together);
+    free(s->filled);
     free(s->scratch);
     free(s);
 }

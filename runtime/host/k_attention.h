@@ -71,7 +71,7 @@ static void attend_init(struct attend *ret, const struct topt_kernel_call *c, re
 /* A block of queries of one head: pointers at its first row, but for keys and values at the
  * group's first; keys [from, to) are those that any of its rows sees. */
 struct attend_block {
-    int64_t first, n, from, to;
+    int64_t sample, first, n, from, to;
     double slope; /* ALiBi's slope of the head */
     const real *q, *k, *v, *kr, *rp, *dy;
     int64_t ldq, ldk;
@@ -82,7 +82,7 @@ struct attend_block {
 static void row_keys(const struct attention *a, const struct attend_block *k, int64_t i,
                      int64_t *from, int64_t *to)
 {
-    keys_seen(a, k->first + i, from, to);
+    keys_seen(a, k->sample, k->first + i, from, to);
     *from = limited(*from - k->from, 0, k->to - k->from);
     *to = limited(*to - k->from, *from, k->to - k->from);
 }
@@ -123,7 +123,8 @@ static struct attend_block block_at(const struct attend *x, int64_t b, int64_t g
     int64_t q = query_at(a, b, g, i, first), y = row * a->ldy + head * a->vd;
     int64_t kv = key_at(a, b, g), kr = b * a->t * a->ldkr, stat = row * a->ldl + head;
     int64_t other;
-    struct attend_block k = {.first = first,
+    struct attend_block k = {.sample = b,
+                             .first = first,
                              .slope = slope_of_head(a, head),
                              .n = a->s - first < a->rows ? a->s - first : a->rows,
                              .q = offset_of(c->value[a->q], q),
@@ -141,8 +142,8 @@ static struct attend_block block_at(const struct attend *x, int64_t b, int64_t g
                              .dkv = offset_of(c->grad[a->kv], kv),
                              .dkr = offset_of(c->grad[ATTENTION_KR], kr),
                              .drp = offset_of(c->grad[ATTENTION_RP], head)};
-    keys_seen(a, first, &k.from, &other);
-    keys_seen(a, first + k.n - 1, &other, &k.to);
+    keys_seen(a, b, first, &k.from, &other);
+    keys_seen(a, b, first + k.n - 1, &other, &k.to);
     if (is_rotated(a)) {
         k.k = rotated_keys(x);
         k.ldk = a->own;
@@ -301,7 +302,7 @@ static void attention_weight(const struct topt_kernel_call *c)
     real *weight = c->value[ATTENTION_WEIGHT];
     int64_t n = elements_of(c, ATTENTION_LSE);
     for (int64_t i = 0; i < n; i++)
-        weight[i] = R(exp((double)lse[i] - (double)most[i]));
+        weight[i] = lse[i] > R(-INFINITY) ? R(exp((double)lse[i] - (double)most[i])) : 0;
 }
 
 /* This part's share of the whole softmax; its value times that, and the whole's lse. */
@@ -312,7 +313,7 @@ static void attention_merge(const struct topt_kernel_call *c)
     int64_t n = elements_of(c, ATTENTION_LSE), vd = attention_of(c).vd;
     for (int64_t i = 0; i < n; i++) {
         double whole = (double)most[i] + log((double)weight[i]);
-        real share = R(exp((double)lse[i] - whole));
+        real share = lse[i] > R(-INFINITY) ? R(exp((double)lse[i] - whole)) : 0;
         for (int64_t j = 0; j < vd; j++)
             y[i * vd + j] *= share;
         lse[i] = R(whole);
