@@ -632,6 +632,7 @@ struct topt_move_cost {
     int64_t network_ns, basis_ns[TOPT_BASIS_COUNT];
     int64_t transient_bytes, from_bytes, to_bytes;
     uint8_t links; /* under by_schedule, else 0; 0 of one by its route */
+    int of_tokens; /* which go to experts, or come back */
 };
 int topt_cost_move(const struct topt_costing *k, int tensor,
                    const struct topt_layout *from, const struct topt_layout *to,

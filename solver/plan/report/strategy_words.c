@@ -152,7 +152,7 @@ static char *uniform_words(const struct topt_framework *f, const struct topt_deg
         topt_text_add(&t, "%s%d pipeline stages", t.len ? ", " : "", v->stages);
     if (v->virtual_stages > 1)
         topt_text_add(&t, " of %d chunks", v->virtual_stages);
-    if (topt_orders[v->order].splits)
+    if (topt_orders[v->order].splits || topt_orders[v->order].pairs)
         topt_text_add(&t, ", schedule %s", topt_order_name(v->order));
     if (!t.len)
         topt_text_add(&t, "one GPU");
