@@ -189,6 +189,7 @@ struct topt_settings {
     int low_apart;     /* low: by torchao's casts, not Transformer Engine's */
     int low_params;    /* low: their weights are stored and gathered in these bits */
     enum topt_dispatch dispatch;
+    int experts_apart; /* products of each of a device's experts are kernels of their own */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 

@@ -52,6 +52,7 @@ void topt_piece_time_add(struct topt_piece_time *sum, const struct topt_piece_ti
         a->gather_ns += b->gather_ns;
         a->reduce_ns += b->reduce_ns;
         a->host_ns += b->host_ns;
+        a->asks += b->asks;
         a->waited_links |= b->waited_links;
         a->exchange_links |= b->exchange_links;
         a->gather_links |= b->gather_links;
@@ -208,6 +209,7 @@ static int gather(struct step *x, int from, int to, enum topt_during part)
 /* A piece computes, in one of so many rounds, once the host has started the kernels before it. */
 static int compute(struct step *x, const struct topt_part_time *t, int64_t rounds)
 {
+    x->host = t->asks ? topt_max(x->host, x->device) : x->host;
     int64_t late = topt_max(0, x->host - x->device), ns = t->compute_ns / rounds;
     x->late += late;
     x->host += t->host_ns / rounds;
