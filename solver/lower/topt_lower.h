@@ -95,7 +95,8 @@ enum topt_eager_part {
     TOPT_EAGER_LOSS = 4, /* of questions alone: settings.loss is then no fused one */
     TOPT_EAGER_OPTIMIZER = 8,
     TOPT_EAGER_NORMS =
-        16 /* of operators: RMS norm is written out, not PyTorch's one kernel */
+        16, /* of operators: RMS norm is written out, not PyTorch's one kernel */
+    TOPT_EAGER_METRICS = 32 /* the trainer makes metrics of the logits for its log */
 };
 
 /* The buffers that the executing system holds beside the program's own where parameters are
