@@ -171,6 +171,7 @@ static int call_of(struct topt_session *s, const struct topt_instr *i,
     c->step = s->step;
     c->labels = s->labels;
     c->first_sample = first_sample(s);
+    c->filled = s->feed->filled ? c->filled : NULL;
     c->dropout = s->evaluates ? 0 : s->options.dropout.attention;
     if (i->kernel == TOPT_K_ROUTE_FWD && s->options.balance > 0 && !i->backward &&
         counts_loss(s, &s->p->buffer[i->value[ROUTED]].layout))
@@ -613,6 +614,7 @@ static struct topt_kernel_call call_to_come(const struct topt_session *s,
 {
     struct topt_kernel_call c = s->bound[in->op];
     c.kernel = in->kernel;
+    c.filled = s->feed->filled ? c.filled : NULL;
     c.at = in->at;
     for (int o = 0; o < c.op->spec->noperands; o++) {
         c.value[o] = place_of(s, in->value[o]);

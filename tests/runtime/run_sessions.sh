@@ -53,7 +53,7 @@ plans() {
 halfway() {
     name=$1 half=$(($2 / 2)) all=$2
     shift 2
-    rm -rf saved
+    rm -rf saved rest
     if [ "$mode" = few ]; then
         "$mpiexec" -n 2 "$topt" run "$name-2.json" --steps $half --checkpoint saved --every $half "$@" >out 2>err
         return
