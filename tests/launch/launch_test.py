@@ -375,6 +375,18 @@ def check_recomputed_layers(llama):
     plan["uniform"]["recompute_layers"] = 3
     text = launch(plan, "megatron").stdout
     ok("--recompute-method block" in text and "--recompute-num-layers 3" in text, "... or the first of each stage", text)
+    plan["uniform"]["recompute_modules"] = "core_attn+mlp"
+    text = launch(plan, "megatron").stdout
+    ok("--recompute-granularity selective --recompute-modules core_attn mlp \\" in text and "--recompute-method" not in text, "... or modules", text)
+    done = launch(plan, "accelerate")
+    ok(done.returncode != 0 and len(done.stderr.splitlines()) == 1, "a target without such flags refuses them", done.stderr)
+    plan["uniform"]["recompute_modules"] = "op"
+    done = launch(plan, "megatron")
+    ok(done.returncode != 0 and "can't be told to recompute op" in done.stderr, "every second product is not Megatron-LM's", done.stderr)
+    titan = plan_of(llama, 8, 1, zero=3, recompute=True, framework="torchtitan")
+    titan["uniform"]["recompute_modules"] = "op"
+    text = launch(titan, "torchtitan").stdout
+    ok("activation_checkpoint import SelectiveAC" in text and "= SelectiveAC.Config()" in text, "... but torchtitan's", text)
 
 
 def check_replicas(llama):
