@@ -163,6 +163,8 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(SELECT_BWD, "select_bwd", ELEMENTWISE)                                               \
     X(DROPOUT_FWD, "dropout", ELEMENTWISE)                                                 \
     X(DROPOUT_BWD, "dropout_bwd", ELEMENTWISE)                                             \
+    X(OWN_FWD, "own", ELEMENTWISE)                                                         \
+    X(OWN_BWD, "own_bwd", ELEMENTWISE)                                                     \
     X(SOFTMAX_SUM, "softmax_sum", ELEMENTWISE)                                             \
     X(SOFTMAX_FWD, "softmax", ELEMENTWISE)                                                 \
     X(SOFTMAX_DOT, "softmax_dot", ELEMENTWISE)                                             \
@@ -488,6 +490,7 @@ const char *topt_activation_name(enum topt_activation a);
     X(BETA, beta, SIGNED)                  /* the same; lrn: power; 0: 0.75 */             \
     X(BIAS, bias, REAL)                    /* lrn: what the sum is added to; 0: 1 */       \
     X(RATE, rate, REAL)                    /* dropout: fraction that becomes 0 */          \
+    X(FLOPS, flops, WHOLE)                 /* own: forward, of a position; backward twice */ \
     X(MASKED, masked, BOOLEAN)             /* add: of what some was dropped, by a byte a number */ \
     X(TOP_K, top_k, WHOLE)                                                                 \
     X(CAPACITY, capacity, REAL)            /* slots of an expert over its fair share */    \
