@@ -344,6 +344,8 @@ enum topt_loss_kernel {
     TOPT_LOSS_CHUNKED,  /* by chunks, each with its backward at once */
     TOPT_LOSS_COUNT
 };
+/* Beside a kernel of the loss: the trainer computes metrics of the logits for its log. */
+enum { TOPT_LOSS_AND_METRICS = 16 };
 const char *topt_loss_kernel_name(enum topt_loss_kernel k);
 /* The chunks in which it makes logits, one after the other. */
 int topt_loss_chunks(enum topt_loss_kernel k);
@@ -645,6 +647,8 @@ double topt_rope_step(const struct topt_attrs *a, int64_t width, int64_t pair);
 int topt_op_experts(const struct topt_op *op);
 /* The number that divides the experts of each operator that has some; 0: none has. */
 int64_t topt_model_experts(const struct topt_model *m);
+/* Is a tensor one of slots by expert, so that its moves bring tokens to experts, or back? */
+int topt_is_of_slots(const struct topt_model *m, int tensor);
 /* Of a tensor of slots by expert, which lie on so many places: how often a token is sent if it goes once to each place
  * that has some of its experts, as a share of once for each expert.  Experts are chosen at random, within the groups that
  * the model's router chooses.  1 of any other tensor. */
