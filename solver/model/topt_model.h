@@ -654,6 +654,8 @@ double topt_rope_step(const struct topt_attrs *a, int64_t width, int64_t pair);
 int topt_op_experts(const struct topt_op *op);
 /* The number that divides the experts of each operator that has some; 0: none has. */
 int64_t topt_model_experts(const struct topt_model *m);
+/* Is a tensor one of slots by expert, so that its moves bring tokens to experts, or back? */
+int topt_is_of_slots(const struct topt_model *m, int tensor);
 /* Of a tensor of slots by expert, which lie on so many places: how often a token is sent if it goes once to each place
  * that has some of its experts, as a share of once for each expert.  Experts are chosen at random, within the groups that
  * the model's router chooses.  1 of any other tensor. */

@@ -216,6 +216,16 @@ static int is_attention(const struct topt_op *op)
     return !strcmp(op->spec->name, "attention");
 }
 
+/* Norms, the products from latents to heads, and what the activation makes. */
+static int is_projection(const struct topt_op *op)
+{
+    static const char *const again[] = {".q", ".kv", ".rotary", ".glu"};
+    int norm = !strcmp(op->spec->name, "norm");
+    for (size_t i = 0; i < sizeof again / sizeof *again; i++)
+        norm |= ends(op->name, again[i]);
+    return norm;
+}
+
 /* Recomputation as the files name it. */
 static const struct recompute {
     const char *name;
@@ -231,6 +241,7 @@ static const struct recompute {
     {"second", 0, of_second_layers, 0, 0},
     {"products", 0, is_not_kept, 0, 1},
     {"attention", 0, is_attention, 0, 0},
+    {"projections", 0, is_projection, 0, 0},
 };
 
 static const struct recompute *recompute_of(const struct row *r)
@@ -378,7 +389,9 @@ static void cost_on(const struct row *r, struct topt_grid_search *s, struct ran 
     struct topt_strategy *plan = strategy_of(r, stage, &d);
     d.stages = r->pipeline > 1 ? (int)r->pipeline : 1;
     d.virtual_stages = r->virtual > 1 ? (int)r->virtual : 1;
-    d.order = r->virtual > 1 ? TOPT_ORDER_INTERLEAVED : TOPT_ORDER_1F1B;
+    d.order = row_uses(r, "expert-overlap") ? TOPT_ORDER_COMBINED
+              : r->virtual > 1              ? TOPT_ORDER_INTERLEAVED
+                                            : TOPT_ORDER_1F1B;
     if (topt_grid_costing(s, &d, &k, &err))
         give_up(r, err.text);
     if (recompute_of(r)->again)

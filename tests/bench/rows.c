@@ -129,9 +129,11 @@ static const struct mechanism {
     {"dispatch", NULL, 1},
     /* A router for measuring, whose tokens take one after another as many experts as each is sent to. */
     {"runs-of-experts", NULL, 1},
+    /* All-to-all of experts beside another micro-batch's compute, --schedule combined-1f1b. */
+    {"expert-overlap", NULL, 1},
     {"expert-host", NULL,
-     0}, /* the host's work of experts, which decides where the device is faster */
-    {"expert-fp8", with_narrow_experts, 0},
+     1}, /* the host's work of experts, which decides where the device is faster */
+    {"expert-fp8", with_narrow_experts, 1},
     {"fp8", in_eight_bits, 0},
     {"adapters-tensor", with_adapters_split, 0},
     {"async-tensor", NULL, 0},
@@ -497,7 +499,8 @@ void row_add_plan(const struct row *r, struct topt_text *to)
         {"whole", ", blocks recomputed"},
         {"second", ", every second block recomputed"},
         {"products", ", all but every second product recomputed"},
-        {"attention", ", attention recomputed"}};
+        {"attention", ", attention recomputed"},
+        {"projections", ", norms and projections recomputed"}};
     topt_text_add(to, "data %d", (int)row_data(r));
     if (r->tensor > 1)
         topt_text_add(to, " x tensor %d%s", (int)r->tensor,

@@ -330,6 +330,7 @@ static const struct setting setting[] = {
     {"low", WORD, AT(low), TOPT_LOW_NONE, .what = "scaling", .word = topt_low_name,
      .words = TOPT_LOW_COUNT},
     {"low_apart", FLAG, AT(low_apart)},
+    {"experts_apart", FLAG, AT(experts_apart)},
     {"low_params", FLAG, AT(low_params)},
     {"dispatch", WORD, AT(dispatch), TOPT_DISPATCH_ALLTOALL, .what = "dispatch",
      .word = topt_dispatch_name, .words = TOPT_DISPATCH_COUNT},

@@ -316,6 +316,7 @@ static void take_row(struct topt_request *r)
         s->optimizer = f->uniform_only ? TOPT_ADAMW : TOPT_ADAM;
     s->shard_f32 = mixed && f->shard_f32;
     s->low_apart = s->low && f->low_apart;
+    s->experts_apart = f->engine;
     s->rest_f32 = mixed && f->rest_f32 && r->model->train && strchr(r->model->train, '+');
     s->gather = f->gather;
     s->by_unit = f->uniform_only;

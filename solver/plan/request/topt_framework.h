@@ -84,7 +84,7 @@ struct topt_framework {
     int64_t host_ns; /* in which the host starts a kernel */
     int cuda_graphs; /* ... unless it replays CUDA graphs, as can be asked for */
     int workspaces;  /* handles of the device's BLAS, each with a workspace */
-    int engine;      /* Transformer Engine has one more */
+    int engine;      /* Transformer Engine has one more; its products of experts are kernels of their own */
 };
 
 /* The kernels of a year's releases; 0: today's. */
