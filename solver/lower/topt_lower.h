@@ -156,6 +156,9 @@ struct topt_settings {
     /* A unit of the model recomputes at once, alike others or not; else, as our runtime
      * does, a block that repeats exactly. */
     int by_unit;
+    /* Activations have positions before samples, FlashAttention's the other way round: its output lies there twice, one
+     * for its own backward and one for the product after it. */
+    int positions_first;
     int64_t pool_numbers;   /* POOL: parameters gathered at once, at most */
     int64_t bucket_numbers; /* POOL: gradients in a bucket that is reduced */
     int64_t

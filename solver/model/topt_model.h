@@ -336,7 +336,14 @@ struct topt_eager {
 };
 
 /* Operators that frameworks run by different kernels; bits. */
-enum { TOPT_EAGER_WRITES_SCORES = 1, TOPT_EAGER_WRITES_NORMS = 2 };
+enum {
+    TOPT_EAGER_WRITES_SCORES = 1,
+    TOPT_EAGER_WRITES_NORMS = 2,
+    TOPT_EAGER_ROTATES = 4, /* by kernels of their own */
+    TOPT_EAGER_TURNS = 8 /* FlashAttention's operands and output, to the model's order */
+};
+/* Is it attention, whose operands FlashAttention takes samples first? */
+int topt_op_turns(const struct topt_op *op);
 /* The kernel of a language model's loss, from the most memory to the least. */
 enum topt_loss_kernel {
     TOPT_LOSS_WRITTEN,  /* logits and their log-softmax in f32, each by itself */

@@ -320,6 +320,7 @@ static const struct setting setting[] = {
     {"gather", WORD, AT(gather), TOPT_GATHER_OPERATOR, .what = "way to gather",
      .word = topt_gather_name, .words = TOPT_GATHER_COUNT},
     {"by_unit", FLAG, AT(by_unit)},
+    {"positions_first", FLAG, AT(positions_first)},
     {"pool_numbers", NUMBER, AT(pool_numbers), .most = MAX_NUMBERS},
     {"bucket_numbers", NUMBER, AT(bucket_numbers), .most = MAX_NUMBERS},
     {"allocator_permille", NUMBER, AT(allocator_permille), .most = 1000},

@@ -71,7 +71,8 @@ struct topt_framework {
     int low_apart,
         low_params; /* of FP8: as of topt_settings; whether weights may be asked for so, bits of
                                     enum topt_low */
-    int rest_f32; /* as of topt_settings, where parameters are not sharded */
+    int rest_f32;        /* as of topt_settings, where parameters are not sharded */
+    int positions_first; /* as of topt_settings */
     enum topt_overlap overlap;
     enum topt_gather gather;
     struct topt_software software[TOPT_SOFTWARE_AGES];
