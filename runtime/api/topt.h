@@ -62,7 +62,7 @@ int topt_training_optimizer(struct topt_training *t, const char *name, double lr
 /* An option by its name and value, as `topt plan` and `topt run` have them.  Before the
  * strategy: train ("lora:8"), dtype (f32, f64), micro-batches.  Before the training is built:
  * schedule (constant, cosine), steps (where the cosine ends), warmup, min-lr, clip,
- * weight-decay, tokenizer. */
+ * weight-decay, dropout, attention-dropout, adapter-dropout, balance, tokenizer. */
 int topt_training_option(struct topt_training *t, const char *name, const char *value);
 
 /* ---- its strategy ---------------------------------------------------------------------------- */

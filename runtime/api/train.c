@@ -338,7 +338,8 @@ static int build(struct topt_train *t, int failed, double lr, uint64_t seed,
     failed = failed || topt_device_open_host(t->plan->settings.dtype, &t->device, err) ||
              lower_for(t, t->given.samples != NULL, err) ||
              (of->clip > 0 && topt_program_clip(t->program, err)) ||
-             tune(t->program, err);
+             topt_program_dropout(t->program, &of->dropout, err) ||
+             topt_program_running(t->program, err) || tune(t->program, err);
     if (topt_comm_agree(t->comm, failed, err))
         return -1;
     struct topt_session_options o = {.lr = lr,
@@ -347,6 +348,8 @@ static int build(struct topt_train *t, int failed, double lr, uint64_t seed,
                                      .say = say_failed,
                                      .ctx = t,
                                      .clip = of->clip,
+                                     .dropout = of->dropout,
+                                     .balance = of->balance,
                                      .schedule = {.warmup = of->warmup}};
     if (!isnan(of->weight_decay))
         o.weight_decay = of->weight_decay > 0 ? of->weight_decay : -1;

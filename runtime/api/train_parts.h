@@ -17,7 +17,8 @@ struct topt_asked {
 struct topt_train_options {
     const char *train, *dtype, *schedule, *tokenizer;
     int64_t micro_batches, steps, warmup;
-    double min_lr, clip, weight_decay;
+    double min_lr, clip, weight_decay, balance;
+    struct topt_dropout dropout;
 };
 
 struct topt_train {

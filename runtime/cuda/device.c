@@ -699,6 +699,9 @@ static int start(struct topt_device *d, struct topt_error *err)
 {
     struct cuda_device *c = dev_of(d);
     if (enter(d, err) || keep_memory(c->index, err) ||
+        topt_cuda_check(cudaDeviceGetAttribute(
+                            &c->capability, cudaDevAttrComputeCapabilityMajor, c->index),
+                        "compute capability", err) ||
         topt_cuda_check(cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking),
                         "stream", err) ||
         cuda_alloc(d, CUDA_WORKSPACE_BYTES, &c->workspace, err))

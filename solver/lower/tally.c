@@ -179,8 +179,9 @@ static enum topt_eager_how eager(const struct topt_tally *t, int op,
     const struct topt_settings *s = t->k->settings;
     int writes = (s->eager & TOPT_EAGER_SCORES ? TOPT_EAGER_WRITES_SCORES : 0) |
                  (s->eager & TOPT_EAGER_NORMS ? TOPT_EAGER_WRITES_NORMS : 0);
-    int as = o->spec->loss ? (int)s->loss : writes;
-    int on = o->spec->loss ? s->loss != TOPT_LOSS_FUSED : s->eager & TOPT_EAGER_OPERATORS;
+    int loss = (int)s->loss + (s->eager & TOPT_EAGER_METRICS ? TOPT_LOSS_AND_METRICS : 0);
+    int as = o->spec->loss ? loss : writes;
+    int on = o->spec->loss ? loss != TOPT_LOSS_FUSED : s->eager & TOPT_EAGER_OPERATORS;
     return on && o->spec->eager ? o->spec->eager(o, t->len, as, ret) : TOPT_EAGER_ALIKE;
 }
 

@@ -95,7 +95,8 @@ enum topt_eager_part {
     TOPT_EAGER_LOSS = 4, /* of questions alone: settings.loss is then no fused one */
     TOPT_EAGER_OPTIMIZER = 8,
     TOPT_EAGER_NORMS =
-        16 /* of operators: RMS norm is written out, not PyTorch's one kernel */
+        16, /* of operators: RMS norm is written out, not PyTorch's one kernel */
+    TOPT_EAGER_METRICS = 32 /* the trainer makes metrics of the logits for its log */
 };
 
 /* The buffers that the executing system holds beside the program's own where parameters are
@@ -394,6 +395,7 @@ enum topt_instr_kind {
     TOPT_I_ADD,    /* b += a */
     TOPT_I_LOSS,   /* a: per-token losses; report their mean over all tokens */
     TOPT_I_UPDATE, /* optimizer: a parameter, b gradient; c, d, e: states 0, 1, 2 or -1 */
+    TOPT_I_DROP, /* b: the numbers of a, some of them 0 (topt_program_dropout); may be a */
     TOPT_I_NORM,   /* of the gradients of all updates together (topt_program_clip) */
     TOPT_I_UNPACK, /* b: the numbers of a, which are stored in few bits; plans only */
     /* The operator's forward where a, rows of its table, has other owners along 'axes': ids in

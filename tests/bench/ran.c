@@ -456,12 +456,19 @@ static void add_context(const struct row *r, const struct topt_hw *hw, struct ra
 }
 
 /* An allocator takes what there is: where a whole device is shown that is no need. */
-static int shows_device(const struct row *r, const struct topt_hw *hw)
+static int shows_device(const struct row *r, const struct ran *x)
 {
-    double gib =
-        r->device_gib > 0 ? r->device_gib : (double)topt_hw_capacity_bytes(hw) / GIB;
     return (!strcmp(r->memory_kind, "process") || !strcmp(r->memory_kind, "reserved")) &&
-           r->memory_gib >= gib;
+           r->memory_gib * GIB >= x->device;
+}
+
+/* As topt_put_verdict says it of a plan. */
+static int is_tight(const struct ran *x)
+{
+    int64_t low, high;
+    topt_band_memory_ends(topt_memory_states(&x->cost), x->share, x->cost.memory_bytes,
+                          &low, &high);
+    return (double)high > x->limit;
 }
 
 struct ran ran_of(const struct row *r)
@@ -478,7 +485,10 @@ struct ran ran_of(const struct row *r)
     else
         tensors = ret;
     ret.held = tensors.cost;
-    ret.full = shows_device(r, hw);
+    ret.device =
+        r->device_gib > 0 ? r->device_gib * GIB : (double)topt_hw_capacity_bytes(hw);
+    ret.full = shows_device(r, &ret);
+    ret.tight = is_tight(&ret);
     topt_band_time_ends(topt_hw_bands(hw), ret.cost.sum.basis_ns, &ret.low_ns,
                         &ret.high_ns);
     ret.share = tensors.share;

@@ -29,6 +29,8 @@ struct training {
     struct topt_feed feed;
     double lr;
     int steps, overlap;
+    struct topt_dropout dropout;
+    double balance;
     /* In place of the host's, so that a bug can be planted; or NULL. */
     struct topt_device *device;
 };
@@ -73,6 +75,8 @@ __attribute__((unused)) static void train(const struct training *how,
                                      .seed = 5,
                                      .feed = how->feed,
                                      .overlap = how->overlap,
+                                     .dropout = how->dropout,
+                                     .balance = how->balance,
                                      .before_update = take_gradient,
                                      .ctx = t};
     memset(t, 0, sizeof *t);
