@@ -35,7 +35,7 @@ struct topt_planning {
     double activation_bytes; /* that backward reads, of the whole batch */
     int layers;              /* that pipeline stages can be cut between; 0: none */
     int recomputes;          /* some operator can be recomputed in backward */
-    /* What recomputation is looked at, bits of enum topt_module each, whole layers first; and the bytes that
+    /* What recomputation is looked at, bits of enum topt_recompute_module each, whole layers first; and the bytes that
      * backward reads under each and that are kept, at least, of the whole batch. */
     int nmodules, modules[TOPT_LEVELS_OF_MODULES];
     double kept_bytes[TOPT_LEVELS_OF_MODULES];
