@@ -86,7 +86,12 @@ static void write_parallel(const struct job *j, struct topt_text *t)
         number(t, "--num-distributed-optimizer-instances", j->dp / j->shard);
     flag(t, j->dp > 1 && j->overlap, "--overlap-grad-reduce");
     flag(t, j->dp > 1 && j->overlap && j->zero == 1, "--overlap-param-gather");
-    if (j->recompute) {
+    if (*j->modules) {
+        topt_text_add(t,
+                      " \\\n    --recompute-granularity selective --recompute-modules ");
+        for (const char *at = j->modules; *at; at++)
+            topt_text_add(t, "%c", *at == '+' ? ' ' : *at);
+    } else if (j->recompute) {
         topt_text_add(t, " \\\n    --recompute-granularity full --recompute-method %s",
                       j->recompute_layers ? "block" : "uniform");
         number(t, "--recompute-num-layers",
@@ -183,6 +188,11 @@ static int check(const struct job *j, struct topt_error *err)
             "Megatron-LM shards optimizer states at most, and this plan "
             "has ZeRO-%lld",
             (long long)j->zero);
+    if (j->low && !strcmp(j->low, "delayed") &&
+        (strstr(j->modules, "moe_act") || strstr(j->modules, "layernorm")))
+        return topt_job_refuse(j, "megatron", err,
+                               "Megatron-LM recomputes no moe_act and layernorm beside "
+                               "FP8 with delayed scaling");
     if (j->pp > 1 && j->order != TOPT_ORDER_1F1B && j->order != TOPT_ORDER_INTERLEAVED &&
         j->order != TOPT_ORDER_COMBINED)
         return topt_job_refuse(j, "megatron", err, "Megatron-LM has no schedule %s",

@@ -126,6 +126,7 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
 {
     struct topt_op_buffers b;
     int64_t rounds = t->rounds;
+    int again = topt_runs_again(c);
     topt_op_buffers_clear(&b);
     topt_live_begin(t->alive);
     if (topt_op_init(f, op, c, &b))
@@ -141,10 +142,10 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     topt_live_end(t->alive, TOPT_LIVE_INIT);
     t->rounds = rounds;
     t->part = TOPT_DURING_FORWARD;
-    if (tally_forward(f, t, op, c, c->recompute ? TOPT_PASS_DROP : TOPT_PASS_KEEP, &b))
+    if (tally_forward(f, t, op, c, again ? TOPT_PASS_DROP : TOPT_PASS_KEEP, &b))
         return -1;
     t->part = TOPT_DURING_BACKWARD;
-    if (c->recompute && tally_forward(f, t, op, c, TOPT_PASS_RECOMPUTE, &b))
+    if (again && tally_forward(f, t, op, c, TOPT_PASS_RECOMPUTE, &b))
         return -1;
     if (topt_has_backward(f->model, op) && tally_backward(f, t, op, c, &b))
         return -1;
@@ -156,7 +157,9 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     topt_live_end(t->alive, TOPT_LIVE_END);
     topt_param_buffers(f, op, c, &t->cost);
     topt_tally_hide(t);
-    topt_tally_eager(t, op, c->recompute ? TOPT_CLASS_RECOMPUTED : TOPT_CLASS_KEPT);
+    topt_tally_eager(t, op, again ? TOPT_CLASS_RECOMPUTED : TOPT_CLASS_KEPT);
+    if (c->recompute == TOPT_AGAIN_KEPT)
+        t->cost.class_bytes[TOPT_CLASS_KEPT] += t->output_bytes;
     return 0;
 }
 
@@ -233,7 +236,7 @@ struct topt_edge_end topt_edge_producer(const struct topt_costing *k, int op,
     const struct topt_op *o = &k->model->op[op];
     return (struct topt_edge_end){.value = topt_value_layout(o, o->output, c, k->mesh),
                                   .grad = topt_grad_layout(o, o->output, c, k->mesh),
-                                  .recompute = c->recompute,
+                                  .recompute = c->recompute == TOPT_AGAIN_ALL,
                                   .moved_permille =
                                       topt_low_moved_permille(k->settings, k->model, op)};
 }
@@ -264,8 +267,8 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
     struct topt_edge_end e = {
         .value = topt_value_layout(o, x, c, k->mesh),
         .grad = topt_grad_layout(o, x, c, k->mesh),
-        .recompute = c->recompute,
-        .needed = c->recompute || keeps_input(k, op, input),
+        .recompute = topt_runs_again(c),
+        .needed = topt_runs_again(c) || keeps_input(k, op, input),
         .op_bytes = op_transient,
         .moved_permille = topt_low_moved_permille(k->settings, k->model, op),
         .kept_permille = topt_low_kept_permille(k->settings, k->model, op, input)};

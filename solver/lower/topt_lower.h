@@ -248,14 +248,24 @@ enum topt_zero {
 /* An operator's configuration: the dimension each axis splits, or -1 for none (every
  * device along that axis computes the same); axes of one dimension split in axis
  * order.  'zero': the axes along which a parameter's gradient is partial shard what
- * enum topt_zero says.  'recompute': what the operator makes is not kept; backward
- * runs its forward again where it needs that. */
+ * enum topt_zero says.  'recompute': what the operator makes is not kept, and backward
+ * runs its forward again where it needs that: enum topt_again. */
+enum topt_again {
+    TOPT_AGAIN_NOTHING,
+    TOPT_AGAIN_ALL,   /* neither its output nor what it saves is kept */
+    TOPT_AGAIN_SAVED, /* its output is, as that of a module which is checkpointed */
+    TOPT_AGAIN_KEPT /* nothing runs again, and its output is kept though backward reads it nowhere */
+};
 struct topt_config {
     int8_t dim[TOPT_MAX_AXES];
     uint8_t zero, recompute;
     uint8_t whole_axes; /* the first so many, along which 'zero' shards nothing (HSDP) */
 };
 struct topt_config topt_config_none(void); /* no axis splits anything */
+static inline int topt_runs_again(const struct topt_config *c)
+{
+    return c->recompute == TOPT_AGAIN_ALL || c->recompute == TOPT_AGAIN_SAVED;
+}
 
 /* The use of a hub's copy after forward. */
 enum topt_hub_keep {
@@ -340,6 +350,31 @@ int topt_recomputable(const struct topt_model *m, const struct topt_settings *s,
  * the largest unit, or the sum over kinds of the largest block of each. */
 int64_t topt_recomputed_at_once(const struct topt_model *m, const struct topt_settings *s,
                                 const int64_t *bytes);
+
+/* What a framework runs again in backward, said once for the whole model: bits.  WHOLE is each layer; the others
+ * are modules of Megatron-LM's --recompute-modules (core/transformer/transformer_config.py, d98e8a6) and
+ * torchtitan's SelectiveAC (distributed/activation_checkpoint.py, b5bcd76), whose rules modules.c has. */
+enum topt_module {
+    TOPT_MODULE_WHOLE = 1,
+    TOPT_MODULE_CORE_ATTN = 2,
+    TOPT_MODULE_MLP = 4,
+    TOPT_MODULE_MOE = 8,
+    TOPT_MODULE_SHARED_EXPERTS = 16,
+    TOPT_MODULE_MOE_ACT = 32,
+    TOPT_MODULE_LAYERNORM = 64,
+    TOPT_MODULE_MLA_UP_PROJ = 128,
+    TOPT_MODULE_OP = 256
+};
+/* "core_attn+mlp", "full", "none", or 0 and 1; and the words of bits in 'buf', which it returns. */
+int topt_modules_parse(const char *text, int64_t *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+enum { TOPT_MODULES_SIZE = 120 };
+const char *topt_modules_words(int modules, char buf[TOPT_MODULES_SIZE]);
+/* By operator, enum topt_again under these modules; owned by the caller.  'ret_present' (may be NULL): the modules
+ * that have operators in the model. */
+int topt_modules_again(const struct topt_model *m, const struct topt_settings *s,
+                       int modules, uint8_t **ret, int *ret_present,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Which of the operators that recompute backward runs again: the others' results
  * are not needed there.  By operator, in 'ret_demanded'. */

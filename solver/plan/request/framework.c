@@ -163,6 +163,9 @@ static const struct topt_framework frameworks[] = {
                         1 << TOPT_ORDER_COMBINED,
      .pipeline_levels = NONE | STATE,
      .replica_levels = STATE,
+     .modules = TOPT_MODULE_CORE_ATTN | TOPT_MODULE_MLP | TOPT_MODULE_MOE |
+                TOPT_MODULE_LAYERNORM | TOPT_MODULE_MLA_UP_PROJ,
+     .can_modules = TOPT_MODULE_OP - 2,
      .recompute_first = 1,
      .replicas_searched = 1,
      .expert = TOPT_EXPERT_SEARCHED,
@@ -208,6 +211,7 @@ static const struct topt_framework frameworks[] = {
      .replicas_searched = 1,
      .expert = TOPT_EXPERT_SEARCHED,
      .expert_levels = GRADIENT | PARAM,
+     .can_modules = TOPT_MODULE_OP,
      .context = TOPT_CONTEXT_GATHER,
      .lacks = "context parallelism (--context N)",
      .gradient_f32 = 1,
