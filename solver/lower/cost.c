@@ -301,7 +301,8 @@ int topt_cost_move_by(const struct topt_costing *k, int tensor, uint32_t axes,
     *ret = (struct topt_move_cost){.transient_bytes =
                                        topt_held_bytes(k, tensor, by->transient_bytes),
                                    .from_bytes = from_bytes,
-                                   .to_bytes = to_bytes};
+                                   .to_bytes = to_bytes,
+                                   .of_tokens = topt_is_of_slots(k->model, tensor)};
     int64_t rounds = k->settings->micro_batches;
     int bad = by->time_ns == TOPT_ROUTE_FAR ||
               __builtin_mul_overflow(by->time_ns, rounds, &ret->network_ns);
@@ -337,6 +338,10 @@ static void add_network(struct topt_fragment_cost *c, enum topt_during part,
     c->network_ns += m->network_ns;
     c->spent.at[part].waited_ns += m->network_ns;
     c->spent.at[part].waited_links |= m->links;
+    if (m->of_tokens) {
+        c->spent.at[part].exchange_ns += m->network_ns;
+        c->spent.at[part].exchange_links |= m->links;
+    }
     for (int i = 0; i < TOPT_BASIS_COUNT; i++)
         c->basis_ns[i] += m->basis_ns[i];
 }

@@ -95,7 +95,8 @@ enum topt_eager_part {
     TOPT_EAGER_LOSS = 4, /* of questions alone: settings.loss is then no fused one */
     TOPT_EAGER_OPTIMIZER = 8,
     TOPT_EAGER_NORMS =
-        16 /* of operators: RMS norm is written out, not PyTorch's one kernel */
+        16, /* of operators: RMS norm is written out, not PyTorch's one kernel */
+    TOPT_EAGER_METRICS = 32 /* the trainer makes metrics of the logits for its log */
 };
 
 /* The buffers that the executing system holds beside the program's own where parameters are
@@ -155,6 +156,9 @@ struct topt_settings {
     /* A unit of the model recomputes at once, alike others or not; else, as our runtime
      * does, a block that repeats exactly. */
     int by_unit;
+    /* Activations have positions before samples, FlashAttention's the other way round: its output lies there twice, one
+     * for its own backward and one for the product after it. */
+    int positions_first;
     int64_t pool_numbers;   /* POOL: parameters gathered at once, at most */
     int64_t bucket_numbers; /* POOL: gradients in a bucket that is reduced */
     int64_t
@@ -189,6 +193,7 @@ struct topt_settings {
     int low_apart;     /* low: by torchao's casts, not Transformer Engine's */
     int low_params;    /* low: their weights are stored and gathered in these bits */
     enum topt_dispatch dispatch;
+    int experts_apart; /* products of each of a device's experts are kernels of their own */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
@@ -428,6 +433,7 @@ enum topt_instr_kind {
     TOPT_I_ADD,    /* b += a */
     TOPT_I_LOSS,   /* a: per-token losses; report their mean over all tokens */
     TOPT_I_UPDATE, /* optimizer: a parameter, b gradient; c, d, e: states 0, 1, 2 or -1 */
+    TOPT_I_DROP, /* b: the numbers of a, some of them 0 (topt_program_dropout); may be a */
     TOPT_I_NORM,   /* of the gradients of all updates together (topt_program_clip) */
     TOPT_I_UNPACK, /* b: the numbers of a, which are stored in few bits; plans only */
     /* The operator's forward where a, rows of its table, has other owners along 'axes': ids in
@@ -667,6 +673,7 @@ struct topt_move_cost {
     int64_t network_ns, basis_ns[TOPT_BASIS_COUNT];
     int64_t transient_bytes, from_bytes, to_bytes;
     uint8_t links; /* under by_schedule, else 0; 0 of one by its route */
+    int of_tokens; /* which go to experts, or come back */
 };
 int topt_cost_move(const struct topt_costing *k, int tensor,
                    const struct topt_layout *from, const struct topt_layout *to,

@@ -321,6 +321,12 @@ def check_stages(llama):
        "--num-virtual-stages-per-pipeline-rank" not in words, "four equal pipeline stages of Megatron-LM", words)
     text = launch(staged(plan_of(llama, 1, 8, steps=16), [4] * 8, 2), "megatron").stdout
     ok("--num-virtual-stages-per-pipeline-rank 2" in text, "chunks of its interleaved schedule", text)
+    text = launch(staged(plan_of(llama, 1, 8, steps=16), [4] * 8, 2, "combined-1f1b"), "megatron").stdout
+    ok("--num-virtual-stages-per-pipeline-rank 2" in text and "--microbatch-group-size" not in text, "chunks of passes that run as one", text)
+    text = launch(staged(plan_of(llama, 1, 8, steps=16), [6, 6, 5, 5, 5, 5], 2, "combined-1f1b"), "megatron").stdout
+    for words in ("--overlap-moe-expert-parallel-comm", "export CUDA_DEVICE_MAX_CONNECTIONS=32",
+                  "--microbatch-group-size-per-virtual-pipeline-stage 4"):
+        ok(words in text, f"passes that run as one: {words}", text)
     text = launch(staged(plan_of(llama, 1, 8, steps=16), [9, 8, 8, 7]), "megatron").stdout
     layout = "E" + "t" * 9 + "|" + "t" * 8 + "|" + "t" * 8 + "|" + "t" * 7 + "L"
     ok(f"--pipeline-model-parallel-layout '{layout}'" in text, "unequal ones as a layout", text)

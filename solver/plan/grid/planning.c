@@ -154,7 +154,8 @@ static int chunks_fit(const struct topt_planning *m, const struct topt_degrees *
 }
 
 /* PyTorch recomputes for each part of a backward pass anew: those that make gradients of parameters apart
- * are not looked at beside recomputation. */
+ * are not looked at beside recomputation.  Megatron-LM refuses passes that run as one beside recomputation, and
+ * without expert parallelism (core/transformer/transformer_config.py at d98e8a6). */
 int topt_planning_orders(const struct topt_planning *m, const struct topt_degrees *d)
 {
     int rows = topt_request_orders(m->request), all = d->stages * d->virtual_stages;
@@ -165,7 +166,8 @@ int topt_planning_orders(const struct topt_planning *m, const struct topt_degree
         if (!(rows >> row & 1))
             continue;
         left |= d->virtual_stages <= o->most_chunks;
-        if (!(d->recompute && o->splits) && topt_order_takes(o, &shape))
+        if (!(d->recompute && (o->splits || o->pairs)) && !(o->pairs && d->expert < 2) &&
+            topt_order_takes(o, &shape))
             ret |= 1 << row;
     }
     if (all > m->layers || all > TOPT_MAX_CHUNKS || !left)

@@ -500,12 +500,14 @@ static int add_first(struct fold *f)
 }
 
 /* The time of a pipeline of equal stages, less two hundredths for uneven ones: a margin, no proof.  Gradients
- * of parameters that are made apart may fill all the time in which stages would wait. */
+ * of parameters that are made apart may fill all the time in which stages would wait; passes that run as one
+ * take no less than the longer of computing and moving, so half of both. */
 static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *d)
 {
     double passes = (double)d->micro_batches * d->virtual_stages;
     double waits = topt_orders[d->order].splits ? 0 : (d->stages - 1) / passes;
-    return (int64_t)(0.98 * (double)f->entry->least.time / d->stages * (1 + waits));
+    double part = topt_orders[d->order].pairs ? 0.5 : 0.98;
+    return (int64_t)(part * (double)f->entry->least.time / d->stages * (1 + waits));
 }
 
 /* Of degrees whose recomputation is of modules, what is known of the same without, which were looked at before: NULL
