@@ -166,12 +166,12 @@ static void write_stages(const struct job *j, struct topt_text *t)
 
 static void write_parallel(const struct job *j, struct topt_text *t)
 {
-    int sharded = j->zero >= 2;
+    int sharded = topt_job_zero(j) >= 2;
     int64_t shard = sharded ? j->shard : 1;
     set_number(t, "parallelism.data_parallel_replicate_degree", j->dp / shard);
     set_number(t, "parallelism.data_parallel_shard_degree", shard);
     set_word(t, "parallelism.fsdp_reshard_after_forward",
-             j->zero == 2 ? "never" : "always");
+             topt_job_zero(j) == 2 ? "never" : "always");
     set_number(t, "parallelism.tensor_parallel_degree", j->tp);
     if (j->tp > 1)
         topt_text_add(t, "    config.parallelism.enable_sequence_parallel = %s\n",
@@ -191,6 +191,8 @@ static void write_training(const struct job *j, struct topt_text *t)
     set_word(t, "training.mixed_precision_param", f32 ? "float32" : "bfloat16");
     topt_text_add(t, "    config.training.disable_cuda_graphs = %s\n",
                   j->cuda_graphs ? "False" : "True");
+    if (j->offload & JOB_HOST_PARAMETERS)
+        topt_text_add(t, "    config.training.enable_cpu_offload = True\n");
     topt_text_add(t, "    config.activation_checkpoint = %s\n",
                   j->recompute ? "FullAC.Config()" : "None");
 }

@@ -249,7 +249,7 @@ static int part_ns(struct stages *x, int first, int last, int parts, int64_t *re
                 *t = (struct topt_part_time){0};
             if (parts & NO_WEIGHTS) {
                 t->compute_ns -= t->weights_ns;
-                t->reduce_ns = 0;
+                t->reduce_ns = t->put_ns = 0;
             }
             t->compute_ns /= rounds;
             t->waited_ns /= rounds;
@@ -258,7 +258,9 @@ static int part_ns(struct stages *x, int first, int last, int parts, int64_t *re
             t->host_ns /= rounds;
             host += t->host_ns;
             sum += t->compute_ns + t->waited_ns;
-            aside += t->gather_ns + t->reduce_ns;
+            t->fetch_ns /= rounds;
+            t->put_ns /= rounds;
+            aside += t->gather_ns + t->reduce_ns + t->fetch_ns + t->put_ns + t->update_ns;
         }
     }
     *ret = sum;
