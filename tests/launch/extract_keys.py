@@ -236,7 +236,7 @@ def torchtitan(root):
     found.update(name for name, _, _ in fields(trainer))
     policies = classes(parse(root, "torchtitan/distributed/activation_checkpoint.py"))
     found.update(f"torchtitan.distributed.activation_checkpoint.{name}" for name in policies if name.endswith("AC"))
-    for file in ("float8", "mx"):
+    for file in ("float8", "mx", "nvfp4"):
         for name, node in classes(parse(root, f"torchtitan/components/quantization/{file}.py")).items():
             config = [n for n in node.body if isinstance(n, ast.ClassDef) and n.name == "Config"]
             if name.endswith("LinearConverter"):
