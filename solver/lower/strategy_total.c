@@ -460,6 +460,18 @@ static int find_host_wait(struct total *s, int64_t ns)
     return 0;
 }
 
+/* Of pipeline stages the means.  A stage that has gone backward for the last time waits for the host's optimizer. */
+static void put_host_of_stages(const struct topt_totals *t,
+                               struct topt_strategy_cost *cost)
+{
+    int64_t stages = t->settings->stages;
+    for (int i = 0; i < t->npieces; i++)
+        cost->host_update_ns += t->spent[i].at[TOPT_DURING_END].update_ns / stages;
+    cost->host_bytes = t->layers.summed.host_bytes / stages;
+    cost->host_wait_ns = topt_min(cost->host_update_ns, cost->sum.network_ns);
+    cost->sum.network_ns -= cost->host_wait_ns;
+}
+
 /* Add the part of asynchronous communication that the schedule exposes. */
 static int add_exposed(struct total *s)
 {
@@ -510,7 +522,7 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
         t->layers.summed = cost.sum;
         if (topt_stages_cost(&t->layers, st, ret, err))
             return -1;
-        ret->host_bytes = cost.sum.host_bytes / t->settings->stages;
+        put_host_of_stages(t, ret);
         return 0;
     }
     if (t->bytes)

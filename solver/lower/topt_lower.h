@@ -805,8 +805,8 @@ struct topt_strategy_cost {
     int64_t memory_bytes, time_ns;
     int64_t recomputed_bytes, transient_cap, crossing_cap;
     int crossing, at_loss; /* 'at_loss': transient_cap is of the loss operator */
-    /* On the host, of this device; so much of the time is due to what rests there (0 with stages, whose idle time has
-     * it); and what the host's optimizer takes. */
+    /* On the host, of this device; so much of the time is due to what rests there (of stages the mean of the
+     * host's own work); and what the host's optimizer takes. */
     int64_t host_bytes, host_wait_ns, host_update_ns;
     struct topt_stage_costs stage;
 };

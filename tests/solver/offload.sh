@@ -43,6 +43,9 @@ plan --framework megatron --gpus 8 --batch 64 --offload optimizer && jq .host ou
 plan --framework megatron --gpus 8 --batch 64 --offload optimizer --offload-fraction 0.5 && jq .host out >half
 jq -ne --slurpfile a whole --slurpfile b half '$b[0].bytes_per_node * 2 == $a[0].bytes_per_node and $b[0].wait_ns < 0.6 * $a[0].wait_ns' >/dev/null
 check "half of the optimizer: half of the bytes, about half of the time"
+plan --framework megatron --gpus 16 --batch 64 --pipeline 2 --offload optimizer
+holds '.time_ns == .compute_ns + .network_ns + .idle_ns + .host.wait_ns and .host.wait_ns > 0 and .uniform.pp == 2'
+check "a stage waits for the host when its last backward is over"
 
 # Activations.
 plan --framework pytorch --gpus 8 --batch 64 --factors zero,micro && jq '[.memory_parts.activations, .micro_batches, .time_ns]' out >here
