@@ -26,7 +26,9 @@ struct topt_planning {
     int sparse;    /* the model has sparse tables */
     int64_t heads; /* tensor parallelism divides it; 0: no attention */
     struct topt_least_parameters parameters,
-        of_experts;          /* 'of_experts': a part of these */
+        of_experts; /* 'of_experts': a part of these */
+    /* The same of what rests on the host. */
+    struct topt_least_parameters away, away_of_experts;
     int64_t experts;         /* expert parallelism divides it; 0: it is not looked at */
     double activation_bytes; /* that backward reads, of the whole batch */
     int layers;              /* that pipeline stages can be cut between; 0: none */
