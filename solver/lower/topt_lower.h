@@ -365,7 +365,7 @@ int64_t topt_recomputed_at_once(const struct topt_model *m, const struct topt_se
 /* What a framework runs again in backward, said once for the whole model: bits.  WHOLE is each layer; the others
  * are modules of Megatron-LM's --recompute-modules (core/transformer/transformer_config.py, d98e8a6) and
  * torchtitan's SelectiveAC (distributed/activation_checkpoint.py, b5bcd76), whose rules modules.c has. */
-enum topt_module {
+enum topt_recompute_module {
     TOPT_MODULE_WHOLE = 1,
     TOPT_MODULE_CORE_ATTN = 2,
     TOPT_MODULE_MLP = 4,

@@ -56,22 +56,6 @@ static double discarded(const struct topt_model *m, const uint8_t *again)
     return numbers;
 }
 
-/* The part of a forward pass that runs again under enum topt_again by operator, of operations. */
-static double share_again(const struct topt_model *m, const uint8_t *again)
-{
-    double all = 1, run = 0;
-    for (int i = 0; i < m->nops; i++) {
-        const struct topt_op *o = &m->op[i];
-        double flops = 0;
-        for (int s = 0; s < TOPT_MAX_STEPS && o->spec->forward[s].kind; s++)
-            if (o->spec->forward[s].kind == TOPT_STEP_KERNEL)
-                flops += (double)o->spec->flops(o, o->spec->forward[s].kernel, o->count);
-        all += flops;
-        run += again[i] && again[i] != TOPT_AGAIN_KEPT ? flops : 0;
-    }
-    return run / all;
-}
-
 /* As a level beside those that there are. */
 static int add_modules(struct topt_planning *m, int modules, struct topt_error *err)
 {
@@ -85,9 +69,6 @@ static int add_modules(struct topt_planning *m, int modules, struct topt_error *
     double kept = m->activation_bytes -
                   discarded(r->model, again) * topt_dtype_bytes(r->settings.dtype);
     m->kept_bytes[m->nmodules] = modules == TOPT_MODULE_WHOLE || kept < 0 ? 0 : kept;
-    m->percent[m->nmodules] =
-        TOPT_PERCENT_WITHOUT +
-        (int)(0.8 * (100 - TOPT_PERCENT_WITHOUT) * share_again(r->model, again));
     m->modules[m->nmodules++] = modules;
     free(again);
     return 0;
@@ -111,14 +92,6 @@ static int find_modules(struct topt_planning *m, struct topt_error *err)
     return add_modules(m, TOPT_MODULE_WHOLE, err) ||
            add_modules(m, scores | (has & cheap), err) ||
            add_modules(m, scores | more, err);
-}
-
-int topt_planning_percent(const struct topt_planning *m, int recompute)
-{
-    for (int i = 0; i < m->nmodules; i++)
-        if (m->modules[i] == recompute)
-            return m->percent[i];
-    return TOPT_PERCENT_WITHOUT;
 }
 
 double topt_planning_kept(const struct topt_planning *m, int recompute)

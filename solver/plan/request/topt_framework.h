@@ -69,7 +69,7 @@ struct topt_framework {
     /* Levels that may shard over a part of the data ranks and be replicated over the rest (bits), and
      * whether they are searched so unasked. */
     int replica_levels, replicas_searched;
-    int modules; /* of recomputation that are searched beside whole layers: bits of enum topt_module */
+    int modules; /* of recomputation that are searched beside whole layers: bits of enum topt_recompute_module */
     int can_modules;     /* ... and that can be asked for */
     int recompute_first; /* it can recompute the first layers of each stage's chunks alone */
     /* Expert parallelism: whether it is searched unasked, levels of sharding beside it (bits, 0: it has none),

@@ -431,6 +431,10 @@ static int add_staged(struct fold *f, int lightest)
                : 1;
 }
 
+/* Of the time with recomputation the least without: that has a forward pass less, and backward takes two of
+ * these: a margin, no proof. */
+enum { PERCENT_WITHOUT = 74 };
+
 /* The cost of a strategy that recomputes whole layers as one that recomputes the first 'n' of each chunk,
  * which '*ret' is made; without stages where layers are not cut so. */
 static int cost_first(struct fold *f, const struct topt_strategy *s,
@@ -506,37 +510,28 @@ static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *
     return (int64_t)(part * (double)f->entry->least.time / d->stages * (1 + waits));
 }
 
-/* Of degrees whose recomputation is of modules, what is known of the same with other recomputation, which were looked
- * at before: NULL where these are no such degrees, or all that was asked for. */
-static const struct topt_memo_entry *known_with(struct fold *f,
-                                                const struct topt_degrees *d, int modules)
+/* Of degrees whose recomputation is of modules, what is known of the same without, which were looked at before: NULL
+ * where these are no such degrees, or all that was asked for. */
+static const struct topt_memo_entry *known_without(struct fold *f,
+                                                   const struct topt_degrees *d)
 {
     struct topt_degrees other = *d;
-    other.recompute = modules;
+    other.recompute = 0;
     if (!(d->recompute & ~TOPT_MODULE_WHOLE) || f->s->planning->nmodules < 2)
         return NULL;
     return topt_memo_entry(f->memo, f->grid->mesh.nodes, f->grid->mesh.per_node, &other);
 }
 
-/* Modules that run again need the memory that whole layers do, and the time without them, at least. */
-static struct topt_cost least_with(const struct fold *f, const struct topt_degrees *d,
-                                   const struct topt_memo_entry *whole)
-{
-    int percent = topt_planning_percent(f->s->planning, d->recompute);
-    return (struct topt_cost){whole->least.memory, whole->least.time / 100 * percent};
-}
-
-/* Are degrees with modules of no interest beside those without, and beside those with whole layers? */
+/* Modules that run again take the time of nothing that does, and the memory of whole layers, at least. */
 static int is_needless(struct fold *f, const struct topt_degrees *d)
 {
-    const struct topt_memo_entry *whole = known_with(f, d, TOPT_MODULE_WHOLE),
-                                 *none = known_with(f, d, 0);
-    if (!whole || !none || f->goal == TOPT_GOAL_FRONTIER)
+    const struct topt_memo_entry *none = known_without(f, d);
+    if (!none || f->goal == TOPT_GOAL_FRONTIER)
         return 0;
     const struct topt_memo_point *p = none->fastest.n ? none->fastest.at : NULL;
     return f->goal == TOPT_GOAL_LEAST ||
            (p && p->memory_bytes >= 0 && !beyond(p->memory_bytes, f->memory_limit)) ||
-           (whole->priced && beyond(least_with(f, d, whole).time, f->time_limit));
+           (none->priced && beyond(none->least.time, f->time_limit));
 }
 
 static int is_canceled(struct fold *f)
@@ -600,8 +595,8 @@ static int64_t least_first(const struct fold *f, const struct topt_degrees *d, i
     if (all <= f->memory_limit)
         return INT64_MAX;
     double share = (double)(all - f->memory_limit) / (double)(all - least);
-    return (int64_t)((double)ns *
-                     (TOPT_PERCENT_WITHOUT + (100 - TOPT_PERCENT_WITHOUT) * share) / 100);
+    return (int64_t)((double)ns * (PERCENT_WITHOUT + (100 - PERCENT_WITHOUT) * share) /
+                     100);
 }
 
 static int list_orders(struct fold *f, struct topt_degrees d, int orders,
@@ -642,13 +637,6 @@ static int bound(struct fold *f)
     struct topt_degrees alike = *f->degrees;
     if (x->priced || x->bounded)
         return 0;
-    const struct topt_memo_entry *whole = known_with(f, f->degrees, TOPT_MODULE_WHOLE);
-    if (whole && (whole->priced || whole->bounded)) {
-        x->bounded = 1;
-        x->some = whole->some;
-        x->least = least_with(f, f->degrees, whole);
-        return 0;
-    }
     if (f->beside) {
         alike.expert = f->beside_of->expert;
         alike.expert_tensor = f->beside_of->expert_tensor;
@@ -668,7 +656,8 @@ static int bound(struct fold *f)
     return 0;
 }
 
-/* The choices of degrees on the devices of one stage, with each number of chunks. */
+/* The choices of degrees on the devices of one stage, with each number of chunks; modules that recompute where these
+ * are asked for. */
 static int list_stage(struct fold *f, struct topt_grid_search *grid,
                       struct candidates *all)
 {
@@ -677,7 +666,7 @@ static int list_stage(struct fold *f, struct topt_grid_search *grid,
         struct topt_degrees *d = &grid->degrees[i];
         if (d->micro_batches < 2 || !(levels >> d->level & 1) ||
             beyond(topt_grid_least_stage_bytes(grid, d), f->memory_limit) ||
-            (f->goal == TOPT_GOAL_LEAST && known_with(f, d, 0)))
+            known_without(f, d))
             continue;
         if (is_canceled(f) || find_entry(f, grid, d) || bound(f) ||
             (f->entry->some && list_chunks(f, d, all)))
@@ -703,8 +692,7 @@ static int list_stages(struct fold *f, struct candidates *all)
     return 0;
 }
 
-/* With the strategy that is fastest on the devices of a stage, and with the one that needs least; of modules, which are
- * for less time, with the former alone. */
+/* With the strategy that is fastest on the devices of a stage, and with the one that needs least. */
 static int add_candidate(struct fold *f, struct candidate *c)
 {
     if (find_entry(f, c->grid, c->priced_as))
@@ -712,7 +700,7 @@ static int add_candidate(struct fold *f, struct candidate *c)
     f->degrees = &c->degrees;
     int rc = f->goal == TOPT_GOAL_LEAST ? add_staged(f, 1) : add_staged(f, 0);
     const struct topt_memo_points *whole = &f->entry->whole;
-    if (!rc && f->goal != TOPT_GOAL_LEAST && !known_with(f, f->degrees, 0) && whole->n &&
+    if (!rc && f->goal != TOPT_GOAL_LEAST && whole->n &&
         whole->at[0].sum_bytes > f->entry->least.memory)
         rc = add_staged(f, 1);
     topt_problem_destroy(f->problem);
@@ -731,7 +719,7 @@ static void look_at_first(const struct candidate *c, struct candidates *all)
             x->degrees.recompute &&
             x->degrees.virtual_stages == c->degrees.virtual_stages &&
             x->degrees.order == c->degrees.order)
-            x->first = topt_max(c->least, x->least / 100 * TOPT_PERCENT_WITHOUT);
+            x->first = topt_max(c->least, x->least / 100 * PERCENT_WITHOUT);
     }
 }
 
