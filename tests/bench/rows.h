@@ -25,7 +25,7 @@ struct row {
     const char *sequence_parallel; /* "on", "off"; "": the framework's default */
     int64_t zero;
     const char
-        *recompute; /* "none", "blocks", "whole", "second", "products", "attention" */
+        *recompute; /* "none", "blocks", "whole", "second", "products", "attention", or modules: "mlp+core_attn" */
     int64_t seq, batch, micro; /* positions, samples of a step, of a GPU at a time */
     const char
         /* "f32", "bf16-mixed", "autocast", "main-f32", "bf16"; of products in few bits as questions have it,
