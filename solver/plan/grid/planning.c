@@ -129,6 +129,8 @@ static int find_layers(struct topt_planning *m, struct topt_error *err)
 int topt_planning_most_stages(const struct topt_planning *m)
 {
     int64_t asked = m->request->pipeline;
+    if (m->request->settings.offload & ~(int64_t)TOPT_OFFLOAD_STATE)
+        return 1;
     int most = m->layers < TOPT_MAX_STAGES ? m->layers : TOPT_MAX_STAGES;
     return asked ? (asked <= most ? (int)asked : 0) : most;
 }
@@ -177,6 +179,20 @@ int topt_planning_orders(const struct topt_planning *m, const struct topt_degree
     return chunks_fit(m, d) ? ret : 0;
 }
 
+/* What rests on the host, at least: what all that a device would have without it has more; gradients in f32. */
+static struct topt_least_parameters rests_away(const struct topt_request *r, int experts)
+{
+    struct topt_settings here = r->settings;
+    here.offload = 0;
+    struct topt_least_parameters all = topt_least_parameters(r->model, &here, experts),
+                                 some = topt_least_parameters(r->model, &r->settings,
+                                                              experts);
+    int wide = topt_dtype_is_half(here.dtype) && !here.gradient_f32 ? 2 : 1;
+    return (struct topt_least_parameters){all.value - some.value,
+                                          wide * (all.gradient - some.gradient),
+                                          all.state - some.state};
+}
+
 int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
                        struct topt_error *err)
 {
@@ -193,11 +209,14 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
         .sparse = topt_model_has_tables(r->model),
         .parameters = topt_least_parameters(r->model, &r->settings, 0),
         .of_experts = topt_least_parameters(r->model, &r->settings, 1),
+        .away = rests_away(r, 0),
+        .away_of_experts = rests_away(r, 1),
         .experts = topt_request_experts(r) ? topt_model_experts(r->model) : 0,
-        .activation_bytes = papers ? 0
-                                   : (double)stats.activation_bytes_per_sample / 4 *
-                                         topt_dtype_bytes(r->settings.dtype) *
-                                         (double)r->model->batch};
+        .activation_bytes = papers || r->settings.offload & TOPT_OFFLOAD_ACTIVATIONS
+                                ? 0
+                                : (double)stats.activation_bytes_per_sample / 4 *
+                                      topt_dtype_bytes(r->settings.dtype) *
+                                      (double)r->model->batch};
     for (int64_t u = 1; u <= batch; u++)
         n += all ? batch % u == 0 : u == given;
     if (given < 1 || n == 0 || batch % given)

@@ -26,12 +26,14 @@ struct topt_planning {
     int sparse;    /* the model has sparse tables */
     int64_t heads; /* tensor parallelism divides it; 0: no attention */
     struct topt_least_parameters parameters,
-        of_experts;          /* 'of_experts': a part of these */
+        of_experts; /* 'of_experts': a part of these */
+    /* The same of what rests on the host. */
+    struct topt_least_parameters away, away_of_experts;
     int64_t experts;         /* expert parallelism divides it; 0: it is not looked at */
     double activation_bytes; /* that backward reads, of the whole batch */
     int layers;              /* that pipeline stages can be cut between; 0: none */
     int recomputes;          /* some operator can be recomputed in backward */
-    /* What recomputation is looked at, bits of enum topt_module each, whole layers first; and the bytes that
+    /* What recomputation is looked at, bits of enum topt_recompute_module each, whole layers first; and the bytes that
      * backward reads under each and that are kept, at least, of the whole batch. */
     int nmodules, modules[TOPT_LEVELS_OF_MODULES];
     double kept_bytes[TOPT_LEVELS_OF_MODULES];
