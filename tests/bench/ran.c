@@ -147,6 +147,13 @@ static void say(char *to, size_t size, const char *cell)
 }
 #define SAY(words, field, cell) say((words).field, sizeof(words).field, cell)
 
+/* Of modules by the names that Megatron-LM has, as the framework's own degree; 0: of none. */
+static int modules_of(const struct row *r)
+{
+    int64_t modules;
+    return topt_modules_parse(r->recompute, &modules, NULL) ? 0 : (int)modules;
+}
+
 static struct topt_request request_of(const struct row *r, const struct topt_model *m,
                                       const struct topt_hw *hw)
 {
@@ -179,6 +186,8 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     if (row_uses(r, "dispatch"))
         q.settings.dispatch = TOPT_DISPATCH_DEEPEP;
     q.expert = r->expert > 1 ? r->expert : 1;
+    if (modules_of(r))
+        q.fixed.recompute = modules_of(r);
     if (topt_request_complete(&q, &err))
         give_up(r, err.text);
     q.settings.gradient_f32 = q.settings.gradient_f32 && strcmp(r->gradients, "bf16");
@@ -249,6 +258,8 @@ static const struct recompute *recompute_of(const struct row *r)
     for (size_t i = 0; i < sizeof recomputes / sizeof *recomputes; i++)
         if (!strcmp(recomputes[i].name, r->recompute))
             return &recomputes[i];
+    if (modules_of(r))
+        return &recomputes[0];
     give_up(r, "this kind of recomputation is not known");
 }
 
@@ -287,7 +298,7 @@ static const struct topt_degrees *degrees_of(const struct row *r,
     for (int i = 0; i < s->ndegrees; i++) {
         const struct topt_degrees *d = &s->degrees[i];
         if (d->tensor == r->tensor && d->level == level &&
-            d->recompute == recompute_of(r)->blocks &&
+            d->recompute == (modules_of(r) ? modules_of(r) : recompute_of(r)->blocks) &&
             (!found || d->expert_tensor > found->expert_tensor))
             found = d;
     }

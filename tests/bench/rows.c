@@ -16,6 +16,7 @@
 #include "topt_digest.h"
 #include "topt_hw.h"
 #include "topt_model.h"
+#include "topt_lower.h"
 #include "topt_text.h"
 
 enum kind { TEXT, COUNT, NUMBER };
@@ -135,7 +136,6 @@ static const struct mechanism {
     {"async-tensor", NULL, 0},
     {"scan-tensor", NULL, 0},
     {"megatron-fsdp", NULL, 0},
-    {"modules", NULL, 0},
     {"schedule", NULL, 0},
     {"offload", NULL, 0},
     {"optimizer-in-backward", NULL, 0},
@@ -507,6 +507,9 @@ void row_add_plan(const struct row *r, struct topt_text *to)
     for (size_t i = 0; i < sizeof recomputed / sizeof *recomputed; i++)
         if (!strcmp(recomputed[i][0], r->recompute))
             topt_text_add(to, "%s", recomputed[i][1]);
+    int64_t modules;
+    if (!topt_modules_parse(r->recompute, &modules, NULL) && modules)
+        topt_text_add(to, ", %s recomputed", r->recompute);
     if (r->pipeline > 1)
         topt_text_add(to, ", %d stages", (int)r->pipeline);
     if (r->virtual > 1)

@@ -148,7 +148,8 @@ static void see_stages(struct seen *x, struct topt_grid_search *s, int stages)
         const struct topt_degrees *d = &grid->degrees[i];
         if (stages == 1)
             see_degrees(x, s, grid, d, d);
-        else if (d->micro_batches >= 2 && levels >> d->level & 1)
+        else if (d->micro_batches >= 2 && levels >> d->level & 1 &&
+                 d->recompute <= TOPT_MODULE_WHOLE) /* modules are asked for there */
             see_schedules(x, s, grid, d);
     }
 }

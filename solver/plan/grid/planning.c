@@ -155,7 +155,9 @@ static int chunks_fit(const struct topt_planning *m, const struct topt_degrees *
            (topt_request_even_stages(m->request) ? !short_of : short_of <= 4 || asked);
 }
 
-/* PyTorch recomputes for each part of a backward pass anew: those that make gradients of parameters apart
+/* PyTorch recomputes for each part of a backward pass anew, and holds what it made until the last (issue 136766 of
+ * pytorch/pytorch, 2024); its selective checkpointing does not serve a second part (pull 916 of areal-project/AReaL,
+ * 2026): schedules that make gradients of parameters apart
  * are not looked at beside recomputation.  Megatron-LM refuses passes that run as one beside recomputation, and
  * without expert parallelism (core/transformer/transformer_config.py at d98e8a6). */
 int topt_planning_orders(const struct topt_planning *m, const struct topt_degrees *d)

@@ -528,9 +528,7 @@ static int is_needless(struct fold *f, const struct topt_degrees *d)
     const struct topt_memo_entry *none = known_without(f, d);
     if (!none || f->goal == TOPT_GOAL_FRONTIER)
         return 0;
-    const struct topt_memo_point *p = none->fastest.n ? none->fastest.at : NULL;
     return f->goal == TOPT_GOAL_LEAST ||
-           (p && p->memory_bytes >= 0 && !beyond(p->memory_bytes, f->memory_limit)) ||
            (none->priced && beyond(none->least.time, f->time_limit));
 }
 
