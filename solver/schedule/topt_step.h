@@ -25,10 +25,10 @@ struct topt_part_time {
         weights_ns;    /* ... of which gradients of parameters, which nothing waits for */
     int64_t waited_ns; /* communication that computing waits for */
     int64_t exchange_ns; /* ... of which tokens go to experts, or back */
-    int64_t gather_ns; /* asynchronous: its parameters come, before it computes */
-    int64_t reduce_ns; /* asynchronous: its gradients go, after it has computed */
-    int64_t host_ns;   /* in which the host starts its kernels, beside the device */
-    int64_t asks;      /* not 0: first the host waits for the device, which tells it sizes */
+    int64_t gather_ns;   /* asynchronous: its parameters come, before it computes */
+    int64_t reduce_ns;   /* asynchronous: its gradients go, after it has computed */
+    int64_t host_ns;     /* in which the host starts its kernels, beside the device */
+    int64_t asks; /* not 0: first the host waits for the device, which tells it sizes */
     uint8_t waited_links, gather_links, reduce_links, exchange_links;
 };
 struct topt_piece_time {

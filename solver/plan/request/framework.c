@@ -159,8 +159,8 @@ static const struct topt_framework frameworks[] = {
      .tensor_most = TOPT_TENSOR_ANYWHERE,
      .rules = &topt_tensor_megatron,
      .pipeline = TOPT_PIPELINE_SEARCHED,
-     .pipeline_orders = 1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED |
-                        1 << TOPT_ORDER_COMBINED,
+     .pipeline_orders =
+         1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED | 1 << TOPT_ORDER_COMBINED,
      .pipeline_levels = NONE | STATE,
      .replica_levels = STATE,
      .recompute_first = 1,
