@@ -225,14 +225,20 @@ static int is_attention(const struct topt_op *op)
     return !strcmp(op->spec->name, "attention");
 }
 
-/* Norms, the products from latents to heads, and what the activation makes. */
+/* Products from latents to heads. */
+static int is_up(const struct topt_op *op)
+{
+    static const char *const up[] = {".q", ".kv", ".rotary"};
+    int is = 0;
+    for (size_t i = 0; i < sizeof up / sizeof *up; i++)
+        is |= ends(op->name, up[i]);
+    return is;
+}
+
+/* These, norms, and what the activation makes. */
 static int is_projection(const struct topt_op *op)
 {
-    static const char *const again[] = {".q", ".kv", ".rotary", ".glu"};
-    int norm = !strcmp(op->spec->name, "norm");
-    for (size_t i = 0; i < sizeof again / sizeof *again; i++)
-        norm |= ends(op->name, again[i]);
-    return norm;
+    return is_up(op) || ends(op->name, ".glu") || !strcmp(op->spec->name, "norm");
 }
 
 /* Recomputation as the files name it. */
@@ -250,6 +256,7 @@ static const struct recompute {
     {"second", 0, of_second_layers, 0, 0},
     {"products", 0, is_not_kept, 0, 1},
     {"attention", 0, is_attention, 0, 0},
+    {"up", 0, is_up, 0, 0},
     {"projections", 0, is_projection, 0, 0},
 };
 

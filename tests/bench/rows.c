@@ -131,6 +131,9 @@ static const struct mechanism {
     {"expert-host", NULL, 0},
     /* Biased experts with a clamped activation, and attention with sinks: by which kernels is not known. */
     {"clamped-experts", NULL, 0},
+    /* Modules that are recomputed, or a schedule that holds less, which no plan of ran.c has: the time is held against
+     * the row, not whether it fits. */
+    {"recipe-memory", NULL, 1},
     {"fp8", in_eight_bits, 0},
     {"adapters-tensor", with_adapters_split, 0},
     {"async-tensor", NULL, 0},
@@ -496,6 +499,7 @@ void row_add_plan(const struct row *r, struct topt_text *to)
         {"second", ", every second block recomputed"},
         {"products", ", all but every second product recomputed"},
         {"attention", ", attention recomputed"},
+        {"up", ", projections recomputed"},
         {"projections", ", norms and projections recomputed"}};
     topt_text_add(to, "data %d", (int)row_data(r));
     if (r->tensor > 1)

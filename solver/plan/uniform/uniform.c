@@ -501,13 +501,15 @@ static int add_first(struct fold *f)
 
 /* The time of a pipeline of equal stages, less two hundredths for uneven ones: a margin, no proof.  Gradients
  * of parameters that are made apart may fill all the time in which stages would wait; passes that run as one
- * take no less than the longer of computing and moving, so half of both. */
-static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *d)
+ * hide no more than tokens take to experts and back. */
+static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *d,
+                               int64_t hidden_ns)
 {
     double passes = (double)d->micro_batches * d->virtual_stages;
     double waits = topt_orders[d->order].splits ? 0 : (d->stages - 1) / passes;
-    double part = topt_orders[d->order].pairs ? 0.5 : 0.98;
-    return (int64_t)(part * (double)f->entry->least.time / d->stages * (1 + waits));
+    double hidden = topt_orders[d->order].pairs ? (double)hidden_ns : 0;
+    double least = fmax(0.98 * (double)f->entry->least.time - hidden, 0);
+    return (int64_t)(least / d->stages * (1 + waits));
 }
 
 /* Of degrees whose recomputation is of modules, what is known of the same without, which were looked at before: NULL
@@ -600,10 +602,13 @@ static int64_t least_first(const struct fold *f, const struct topt_degrees *d, i
 static int list_orders(struct fold *f, struct topt_degrees d, int orders,
                        struct topt_degrees *of, struct candidates *all)
 {
-    int64_t bytes = f->entry->least.memory / d.stages;
+    int64_t bytes = f->entry->least.memory / d.stages, hidden_ns = 0;
+    if (orders >> TOPT_ORDER_COMBINED & 1 &&
+        topt_grid_hidden_ns(f->grid, of, &hidden_ns, f->err))
+        return -1;
     for (int row = 0; row < TOPT_ORDERS; row++) {
         d.order = (enum topt_order_row)row;
-        int64_t ns = least_staged_ns(f, &d), first = least_first(f, &d, ns);
+        int64_t ns = least_staged_ns(f, &d, hidden_ns), first = least_first(f, &d, ns);
         if (!(orders >> row & 1) ||
             beyond(topt_grid_least_stage_bytes(f->grid, &d), f->memory_limit) ||
             !matters(f, bytes, f->goal == TOPT_GOAL_FASTEST ? topt_min(ns, first) : 0))
