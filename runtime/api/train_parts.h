@@ -36,6 +36,8 @@ struct topt_train {
     struct topt_train_options options;
     char **words; /* that options point to */
     int nwords, words_cap;
+    struct topt_own *own; /* their names are the training's */
+    int nown, own_cap;
     uint64_t seed;
     int64_t steps; /* done */
 };

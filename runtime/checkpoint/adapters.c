@@ -248,7 +248,7 @@ static int is_turned(const struct topt_naming *n)
 }
 
 int topt_adapters_write_config(const struct topt_naming *n, const char *base,
-                               const char *dir, struct topt_error *err)
+                               const char *dir, double dropout, struct topt_error *err)
 {
     char path[PATH], folder[PATH];
     json_int_t rank = n->nadapters ? rows_of(&n->model->op[n->adapter[0].a]) : 0;
@@ -257,7 +257,7 @@ int topt_adapters_write_config(const struct topt_naming *n, const char *base,
     json_t *doc =
         json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:s, s:b, s:b, s:b, s:o}", "peft_type",
                   "LORA", "task_type", "CAUSAL_LM", "base_model_name_or_path", folder,
-                  "r", rank, "lora_alpha", rank, "lora_dropout", 0.0, "bias", "none",
+                  "r", rank, "lora_alpha", rank, "lora_dropout", dropout, "bias", "none",
                   "fan_in_fan_out", is_turned(n), "use_rslora", 0, "inference_mode", 1,
                   "target_modules", targets_of(n));
     char *text = doc ? topt_json_text(doc, 2) : NULL;

@@ -17,6 +17,7 @@ int topt_adapters_check_file(const struct topt_naming *n,
                              struct topt_error *err) TOPT_MUST_CHECK;
 /* An adapter_config.json into 'dir'; 'base' is the folder or file of the model's config. */
 int topt_adapters_write_config(const struct topt_naming *n, const char *base,
-                               const char *dir, struct topt_error *err) TOPT_MUST_CHECK;
+                               const char *dir, double dropout,
+                               struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

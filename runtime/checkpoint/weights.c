@@ -397,7 +397,7 @@ static int write_beside(const struct target *t, const struct topt_naming *n,
                         struct topt_error *err)
 {
     const struct topt_weights_folder *to = t->to;
-    if (t->adapters ? topt_adapters_write_config(n, to->config, to->dir, err)
+    if (t->adapters ? topt_adapters_write_config(n, to->config, to->dir, to->dropout, err)
                     : copy_into(to->dir, "config.json", to->config, MOST_CONFIG, err))
         return -1;
     return to->tokenizer

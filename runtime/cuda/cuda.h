@@ -39,6 +39,12 @@ struct cuda_device {
 
 /* 0, or -1 with what the runtime says about 'rc'. */
 int topt_cuda_check(cudaError_t rc, const char *what, struct topt_error *err);
+/* The device is the calling thread's from here on. */
+int topt_cuda_enter(const struct topt_device *d, struct topt_error *err);
+/* Memory of the device, in the order of its stream; NULL is given back, too. */
+int topt_cuda_alloc(struct topt_device *d, int64_t bytes, void **ret,
+                    struct topt_error *err);
+void topt_cuda_release(struct topt_device *d, void *p);
 /* At least 'bytes' of the device's memory, valid until the next call. */
 int topt_cuda_scratch(struct topt_device *d, int64_t bytes, void **ret,
                       struct topt_error *err);

@@ -171,6 +171,7 @@ static int call_of(struct topt_session *s, const struct topt_instr *i,
     c->step = s->step;
     c->labels = s->labels;
     c->first_sample = first_sample(s);
+    c->filled = s->feed->filled ? c->filled : NULL;
     c->dropout = s->evaluates ? 0 : s->options.dropout.attention;
     if (i->kernel == TOPT_K_ROUTE_FWD && s->options.balance > 0 && !i->backward &&
         counts_loss(s, &s->p->buffer[i->value[ROUTED]].layout))
@@ -613,6 +614,7 @@ static struct topt_kernel_call call_to_come(const struct topt_session *s,
 {
     struct topt_kernel_call c = s->bound[in->op];
     c.kernel = in->kernel;
+    c.filled = s->feed->filled ? c.filled : NULL;
     c.at = in->at;
     for (int o = 0; o < c.op->spec->noperands; o++) {
         c.value[o] = place_of(s, in->value[o]);
@@ -742,6 +744,24 @@ static int works_with_rows(const struct topt_program *p)
     return 0;
 }
 
+/* Is it said of each operator of the program's what it does? */
+static int check_own(const struct topt_model *m, const struct topt_session_options *o,
+                     struct topt_error *err)
+{
+    for (int k = 0; k < m->nops; k++) {
+        int known = strcmp(m->op[k].spec->name, "own") != 0;
+        for (int i = 0; i < o->nown && !known; i++)
+            known = !strcmp(o->own[i].name, m->op[k].name);
+        if (!known)
+            return topt_fail(
+                err, TOPT_ERR_INVAL,
+                "'%.80s' is an operator of a program's own: the program that has "
+                "it trains it (topt_training_own)",
+                m->op[k].name);
+    }
+    return 0;
+}
+
 static int routers_of(const struct topt_model *m)
 {
     int n = 0;
@@ -776,7 +796,8 @@ static int check_program(const struct topt_program *p, const struct topt_device 
             topt_dtype_name(p->settings.dtype), topt_dtype_name(device->dtype));
     if (check_settings(&p->settings, err) || topt_model_check_run(p->model, err) ||
         topt_dropout_check(&options->dropout, device, err) ||
-        check_balance(p->model, device, options->balance, err))
+        check_balance(p->model, device, options->balance, err) ||
+        check_own(p->model, options, err))
         return -1;
     if (strcmp(device->ops->name, "host") && works_with_rows(p))
         return topt_fail(err, TOPT_ERR_INVAL,

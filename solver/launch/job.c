@@ -159,6 +159,8 @@ static void read_op(struct job_model *m, const json_t *ops, const json_t *o)
         m->head_norm = 1;
     } else if (!strcmp(kind, "unary") || !strcmp(kind, "glu")) {
         read_activation(m, ops, o);
+    } else if (!strcmp(kind, "mul") && linear_before(ops, o)) {
+        m->gated = 1; /* of two products apart */
     } else if (!strcmp(kind, "route")) {
         const json_t *router = linear_before(ops, o);
         m->experts = router ? whole(router, "features", 0) : 0;
@@ -208,7 +210,10 @@ static int read_precision(const json_t *settings, struct job *j, struct topt_err
                                             : dtype;
     if (topt_json_string_or(settings, "settings", "low", &j->low, err) ||
         topt_json_bool_or(settings, "settings", "low_params", &j->low_params, err) ||
-        topt_json_bool_or(settings, "settings", "cuda_graphs", &j->cuda_graphs, err))
+        topt_json_bool_or(settings, "settings", "cuda_graphs", &j->cuda_graphs, err) ||
+        topt_json_int_or(settings, "settings", "offload", 0, 15, &j->offload, err) ||
+        topt_json_int_or(settings, "settings", "offload_permille", 0, 1000,
+                         &j->offload_permille, err))
         return -1;
     if (j->low)
         precision = "bf16-mixed";
@@ -225,6 +230,14 @@ const char *topt_job_precision(enum job_precision p)
 {
     static const char *const names[] = {"f32", "bf16-mixed", "bf16", "f64", "fp16-mixed"};
     return names[p];
+}
+
+int64_t topt_job_zero(const struct job *j)
+{
+    int64_t least = j->offload & JOB_HOST_PARAMETERS  ? 3
+                    : j->offload & JOB_HOST_GRADIENTS ? 2
+                                                      : 0;
+    return j->dp > 1 || j->zero > least ? j->zero : least;
 }
 
 int topt_job_even_stages(const struct job *j)
@@ -286,6 +299,7 @@ static int read_uniform(const json_t *plan, struct job *j, struct topt_error *er
         topt_json_int_or(u, "uniform", "vp", 1, MAX_RANKS, &j->vp, err) ||
         topt_json_int_or(u, "uniform", "cp", 1, MAX_RANKS, &j->cp, err) ||
         topt_json_string_or(u, "uniform", "cp_comm", &j->cp_comm, err) ||
+        topt_json_string_or(u, "uniform", "recompute_modules", &j->modules, err) ||
         topt_json_int_or(u, "uniform", "ep", 1, MAX_RANKS, &j->ep, err) ||
         topt_json_int_or(u, "uniform", "etp", 1, MAX_RANKS, &j->etp, err))
         return -1;
@@ -372,6 +386,7 @@ int topt_job_read(const json_t *plan, struct job *ret, struct topt_error *err)
                     .ep = 1,
                     .cp = 1,
                     .cp_comm = "",
+                    .modules = "",
                     .etp = 1,
                     .train = "all"};
     const json_t *settings = json_object_get(plan, "settings");

@@ -60,6 +60,18 @@ static void write_low(const struct job *j, struct topt_text *t)
          "--reuse-grad-buf-for-mxfp8-param-ag");
 }
 
+static void write_offload(const struct job *j, struct topt_text *t)
+{
+    flag(t, j->offload & JOB_HOST_STATES,
+         "--optimizer-cpu-offload --use-precision-aware-optimizer "
+         "--overlap-cpu-optimizer-d2h-h2d");
+    if (j->offload & JOB_HOST_STATES && j->offload_permille < 1000)
+        topt_text_add(t, " \\\n    --optimizer-offload-fraction %.3f",
+                      (double)j->offload_permille / 1000);
+    if (j->offload & JOB_HOST_KEPT)
+        number(t, "--cpu-offloading-num-layers", j->model.layers - 1);
+}
+
 static void write_parallel(const struct job *j, struct topt_text *t)
 {
     number(t, "--tensor-model-parallel-size", j->tp);
@@ -81,12 +93,19 @@ static void write_parallel(const struct job *j, struct topt_text *t)
          "--sequence-parallel");
     number(t, "--micro-batch-size", j->micro);
     number(t, "--global-batch-size", j->batch);
-    flag(t, (j->zero == 1 && j->dp > 1) || j->low_params, "--use-distributed-optimizer");
+    flag(t, (j->zero == 1 && j->dp > 1) || j->low_params || j->offload & JOB_HOST_STATES,
+         "--use-distributed-optimizer");
+    write_offload(j, t);
     if (j->shard < j->dp)
         number(t, "--num-distributed-optimizer-instances", j->dp / j->shard);
     flag(t, j->dp > 1 && j->overlap, "--overlap-grad-reduce");
     flag(t, j->dp > 1 && j->overlap && j->zero == 1, "--overlap-param-gather");
-    if (j->recompute) {
+    if (*j->modules) {
+        topt_text_add(t,
+                      " \\\n    --recompute-granularity selective --recompute-modules ");
+        for (const char *at = j->modules; *at; at++)
+            topt_text_add(t, "%c", *at == '+' ? ' ' : *at);
+    } else if (j->recompute) {
         topt_text_add(t, " \\\n    --recompute-granularity full --recompute-method %s",
                       j->recompute_layers ? "block" : "uniform");
         number(t, "--recompute-num-layers",
@@ -183,6 +202,11 @@ static int check(const struct job *j, struct topt_error *err)
             "Megatron-LM shards optimizer states at most, and this plan "
             "has ZeRO-%lld",
             (long long)j->zero);
+    if (j->low && !strcmp(j->low, "delayed") &&
+        (strstr(j->modules, "moe_act") || strstr(j->modules, "layernorm")))
+        return topt_job_refuse(j, "megatron", err,
+                               "Megatron-LM recomputes no moe_act and layernorm beside "
+                               "FP8 with delayed scaling");
     if (j->pp > 1 && j->order != TOPT_ORDER_1F1B && j->order != TOPT_ORDER_INTERLEAVED &&
         j->order != TOPT_ORDER_COMBINED)
         return topt_job_refuse(j, "megatron", err, "Megatron-LM has no schedule %s",

@@ -126,6 +126,7 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
 {
     struct topt_op_buffers b;
     int64_t rounds = t->rounds;
+    int again = topt_runs_again(c);
     topt_op_buffers_clear(&b);
     topt_live_begin(t->alive);
     if (topt_op_init(f, op, c, &b))
@@ -141,10 +142,10 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     topt_live_end(t->alive, TOPT_LIVE_INIT);
     t->rounds = rounds;
     t->part = TOPT_DURING_FORWARD;
-    if (tally_forward(f, t, op, c, c->recompute ? TOPT_PASS_DROP : TOPT_PASS_KEEP, &b))
+    if (tally_forward(f, t, op, c, again ? TOPT_PASS_DROP : TOPT_PASS_KEEP, &b))
         return -1;
     t->part = TOPT_DURING_BACKWARD;
-    if (c->recompute && tally_forward(f, t, op, c, TOPT_PASS_RECOMPUTE, &b))
+    if (again && tally_forward(f, t, op, c, TOPT_PASS_RECOMPUTE, &b))
         return -1;
     if (topt_has_backward(f->model, op) && tally_backward(f, t, op, c, &b))
         return -1;
@@ -155,8 +156,13 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
         return -1;
     topt_live_end(t->alive, TOPT_LIVE_END);
     topt_param_buffers(f, op, c, &t->cost);
+    struct topt_host_traffic host;
+    topt_param_offload(f, op, c, &t->cost, &host);
+    topt_tally_offload(t, &host);
     topt_tally_hide(t);
-    topt_tally_eager(t, op, c->recompute ? TOPT_CLASS_RECOMPUTED : TOPT_CLASS_KEPT);
+    topt_tally_eager(t, op, again ? TOPT_CLASS_RECOMPUTED : TOPT_CLASS_KEPT);
+    if (c->recompute == TOPT_AGAIN_KEPT)
+        t->cost.class_bytes[TOPT_CLASS_KEPT] += t->output_bytes;
     return 0;
 }
 
@@ -233,7 +239,7 @@ struct topt_edge_end topt_edge_producer(const struct topt_costing *k, int op,
     const struct topt_op *o = &k->model->op[op];
     return (struct topt_edge_end){.value = topt_value_layout(o, o->output, c, k->mesh),
                                   .grad = topt_grad_layout(o, o->output, c, k->mesh),
-                                  .recompute = c->recompute,
+                                  .recompute = c->recompute == TOPT_AGAIN_ALL,
                                   .moved_permille =
                                       topt_low_moved_permille(k->settings, k->model, op)};
 }
@@ -264,8 +270,8 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
     struct topt_edge_end e = {
         .value = topt_value_layout(o, x, c, k->mesh),
         .grad = topt_grad_layout(o, x, c, k->mesh),
-        .recompute = c->recompute,
-        .needed = c->recompute || keeps_input(k, op, input),
+        .recompute = topt_runs_again(c),
+        .needed = topt_runs_again(c) || keeps_input(k, op, input),
         .op_bytes = op_transient,
         .moved_permille = topt_low_moved_permille(k->settings, k->model, op),
         .kept_permille = topt_low_kept_permille(k->settings, k->model, op, input)};
@@ -431,7 +437,7 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
         n = cost_recomputed(&e, ret);
     else
         n = cost_kept(&e, ret);
-    const struct topt_weights *w = &topt_weights[k->settings->accounting];
+    const struct topt_weights *w = topt_weights_of(k->settings);
     for (int i = 0; i < n; i++) { /* both ends have the allocator's share already */
         /* The papers count the producer's copy with its operator, and beside it the consumer's,
          * or a hub's, where it has another layout and is kept. */

@@ -137,6 +137,15 @@ enum topt_dispatch {
 };
 const char *topt_dispatch_name(enum topt_dispatch d);
 
+/* What rests in the host's memory, which devices reach by a link of their own; bits.  Of the optimizer's states a
+ * fraction may, and their part of parameters is updated by the host. */
+enum topt_offload {
+    TOPT_OFFLOAD_STATE = 1,
+    TOPT_OFFLOAD_GRADIENT = 2,
+    TOPT_OFFLOAD_PARAM = 4,
+    TOPT_OFFLOAD_ACTIVATIONS = 8 /* what layers but the last keep for backward */
+};
+
 /* The settings that decide bytes besides the layouts. */
 struct topt_settings {
     enum topt_dtype dtype;         /* of activations, weights and gradients */
@@ -156,6 +165,9 @@ struct topt_settings {
     /* A unit of the model recomputes at once, alike others or not; else, as our runtime
      * does, a block that repeats exactly. */
     int by_unit;
+    /* Activations have positions before samples, FlashAttention's the other way round: its output lies there twice, one
+     * for its own backward and one for the product after it. */
+    int positions_first;
     int64_t pool_numbers;   /* POOL: parameters gathered at once, at most */
     int64_t bucket_numbers; /* POOL: gradients in a bucket that is reduced */
     int64_t
@@ -190,6 +202,8 @@ struct topt_settings {
     int low_apart;     /* low: by torchao's casts, not Transformer Engine's */
     int low_params;    /* low: their weights are stored and gathered in these bits */
     enum topt_dispatch dispatch;
+    int64_t offload;          /* bits of enum topt_offload */
+    int64_t offload_permille; /* of the states, those that rest on the host */
     int experts_apart; /* products of each of a device's experts are kernels of their own */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
@@ -245,14 +259,24 @@ enum topt_zero {
 /* An operator's configuration: the dimension each axis splits, or -1 for none (every
  * device along that axis computes the same); axes of one dimension split in axis
  * order.  'zero': the axes along which a parameter's gradient is partial shard what
- * enum topt_zero says.  'recompute': what the operator makes is not kept; backward
- * runs its forward again where it needs that. */
+ * enum topt_zero says.  'recompute': what the operator makes is not kept, and backward
+ * runs its forward again where it needs that: enum topt_again. */
+enum topt_again {
+    TOPT_AGAIN_NOTHING,
+    TOPT_AGAIN_ALL,   /* neither its output nor what it saves is kept */
+    TOPT_AGAIN_SAVED, /* its output is, as that of a module which is checkpointed */
+    TOPT_AGAIN_KEPT /* nothing runs again, and its output is kept though backward reads it nowhere */
+};
 struct topt_config {
     int8_t dim[TOPT_MAX_AXES];
     uint8_t zero, recompute;
     uint8_t whole_axes; /* the first so many, along which 'zero' shards nothing (HSDP) */
 };
 struct topt_config topt_config_none(void); /* no axis splits anything */
+static inline int topt_runs_again(const struct topt_config *c)
+{
+    return c->recompute == TOPT_AGAIN_ALL || c->recompute == TOPT_AGAIN_SAVED;
+}
 
 /* The use of a hub's copy after forward. */
 enum topt_hub_keep {
@@ -337,6 +361,31 @@ int topt_recomputable(const struct topt_model *m, const struct topt_settings *s,
  * the largest unit, or the sum over kinds of the largest block of each. */
 int64_t topt_recomputed_at_once(const struct topt_model *m, const struct topt_settings *s,
                                 const int64_t *bytes);
+
+/* What a framework runs again in backward, said once for the whole model: bits.  WHOLE is each layer; the others
+ * are modules of Megatron-LM's --recompute-modules (core/transformer/transformer_config.py, d98e8a6) and
+ * torchtitan's SelectiveAC (distributed/activation_checkpoint.py, b5bcd76), whose rules modules.c has. */
+enum topt_recompute_module {
+    TOPT_MODULE_WHOLE = 1,
+    TOPT_MODULE_CORE_ATTN = 2,
+    TOPT_MODULE_MLP = 4,
+    TOPT_MODULE_MOE = 8,
+    TOPT_MODULE_SHARED_EXPERTS = 16,
+    TOPT_MODULE_MOE_ACT = 32,
+    TOPT_MODULE_LAYERNORM = 64,
+    TOPT_MODULE_MLA_UP_PROJ = 128,
+    TOPT_MODULE_OP = 256
+};
+/* "core_attn+mlp", "full", "none", or 0 and 1; and the words of bits in 'buf', which it returns. */
+int topt_modules_parse(const char *text, int64_t *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+enum { TOPT_MODULES_SIZE = 120 };
+const char *topt_modules_words(int modules, char buf[TOPT_MODULES_SIZE]);
+/* By operator, enum topt_again under these modules; owned by the caller.  'ret_present' (may be NULL): the modules
+ * that have operators in the model. */
+int topt_modules_again(const struct topt_model *m, const struct topt_settings *s,
+                       int modules, uint8_t **ret, int *ret_present,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Which of the operators that recompute backward runs again: the others' results
  * are not needed there.  By operator, in 'ret_demanded'. */
@@ -553,6 +602,7 @@ struct topt_fragment_cost {
     /* Under by_schedule, where units are gathered: parameters, whole, twice in a micro-batch or from
      * forward to backward; their gradients as backward makes them and as they are reduced. */
     int64_t gathered_bytes, whole_bytes, made_bytes, reduced_bytes;
+    int64_t host_bytes; /* that rest on the host; but activations */
 };
 
 /* Where costs come from. */
@@ -755,6 +805,9 @@ struct topt_strategy_cost {
     int64_t memory_bytes, time_ns;
     int64_t recomputed_bytes, transient_cap, crossing_cap;
     int crossing, at_loss; /* 'at_loss': transient_cap is of the loss operator */
+    /* On the host, of this device; so much of the time is due to what rests there (of stages the mean of the
+     * host's own work); and what the host's optimizer takes. */
+    int64_t host_bytes, host_wait_ns, host_update_ns;
     struct topt_stage_costs stage;
 };
 int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy *s,

@@ -321,9 +321,11 @@ def check_stages(llama):
        "--num-virtual-stages-per-pipeline-rank" not in words, "four equal pipeline stages of Megatron-LM", words)
     text = launch(staged(plan_of(llama, 1, 8, steps=16), [4] * 8, 2), "megatron").stdout
     ok("--num-virtual-stages-per-pipeline-rank 2" in text, "chunks of its interleaved schedule", text)
-    text = launch(staged(plan_of(llama, 1, 8, steps=18), [4] * 8, 2, "combined-1f1b"), "megatron").stdout
-    for words in ("--overlap-moe-expert-parallel-comm", "--num-virtual-stages-per-pipeline-rank 2", "export CUDA_DEVICE_MAX_CONNECTIONS=32",
-                  "--microbatch-group-size-per-virtual-pipeline-stage 6"):
+    text = launch(staged(plan_of(llama, 1, 8, steps=16), [4] * 8, 2, "combined-1f1b"), "megatron").stdout
+    ok("--num-virtual-stages-per-pipeline-rank 2" in text and "--microbatch-group-size" not in text, "chunks of passes that run as one", text)
+    text = launch(staged(plan_of(llama, 1, 8, steps=16), [6, 6, 5, 5, 5, 5], 2, "combined-1f1b"), "megatron").stdout
+    for words in ("--overlap-moe-expert-parallel-comm", "export CUDA_DEVICE_MAX_CONNECTIONS=32",
+                  "--microbatch-group-size-per-virtual-pipeline-stage 4"):
         ok(words in text, f"passes that run as one: {words}", text)
     text = launch(staged(plan_of(llama, 1, 8, steps=16), [9, 8, 8, 7]), "megatron").stdout
     layout = "E" + "t" * 9 + "|" + "t" * 8 + "|" + "t" * 8 + "|" + "t" * 7 + "L"
@@ -375,6 +377,18 @@ def check_recomputed_layers(llama):
     plan["uniform"]["recompute_layers"] = 3
     text = launch(plan, "megatron").stdout
     ok("--recompute-method block" in text and "--recompute-num-layers 3" in text, "... or the first of each stage", text)
+    plan["uniform"]["recompute_modules"] = "core_attn+mlp"
+    text = launch(plan, "megatron").stdout
+    ok("--recompute-granularity selective --recompute-modules core_attn mlp \\" in text and "--recompute-method" not in text, "... or modules", text)
+    done = launch(plan, "accelerate")
+    ok(done.returncode != 0 and len(done.stderr.splitlines()) == 1, "a target without such flags refuses them", done.stderr)
+    plan["uniform"]["recompute_modules"] = "op"
+    done = launch(plan, "megatron")
+    ok(done.returncode != 0 and "can't be told to recompute op" in done.stderr, "every second product is not Megatron-LM's", done.stderr)
+    titan = plan_of(llama, 8, 1, zero=3, recompute=True, framework="torchtitan")
+    titan["uniform"]["recompute_modules"] = "op"
+    text = launch(titan, "torchtitan").stdout
+    ok("activation_checkpoint import SelectiveAC" in text and "= SelectiveAC.Config()" in text, "... but torchtitan's", text)
 
 
 def check_replicas(llama):
@@ -525,14 +539,15 @@ def check_trainers(gpt, llama):
     texts = {k: "\n".join(f["text"] for f in json.loads(d.stdout)["files"]) + "\n".join(json.loads(d.stdout)["script"])
              for k, d in low.items() if d.returncode == 0}
     ok(set(texts) == {("megatron", p) for p in ("delayed", "tensorwise", "blockwise", "mxfp8", "nvfp4")} |
-       {("torchrun", p) for p in ("tensorwise", "rowwise", "mxfp8")} | {("torchtitan", p) for p in ("rowwise", "mxfp8")},
+       {("torchrun", p) for p in ("tensorwise", "rowwise", "mxfp8")} | {("torchtitan", p) for p in ("rowwise", "mxfp8", "nvfp4")},
        "few bits by those that have them", {k: d.stderr for k, d in low.items()})
     ok("--fp8-format hybrid --fp8-recipe delayed" in texts["megatron", "delayed"] and "--bf16" in texts["megatron", "delayed"] and
        "--fp8-format e4m3 --fp8-recipe blockwise" in texts["megatron", "blockwise"] and
        "--fp4-format e2m1 --fp4-recipe nvfp4" in texts["megatron", "nvfp4"] and "--fp8" not in texts["megatron", "nvfp4"] and
        'from_recipe_name("tensorwise")' in texts["torchrun", "tensorwise"] and
        'Float8LinearConverter.Config(recipe_name="rowwise", filter_fqns=["lm_head"]' in texts["torchtitan", "rowwise"] and
-       "MXFP8LinearConverter" in texts["torchtitan", "mxfp8"], "in their words", texts)
+       "MXFP8LinearConverter" in texts["torchtitan", "mxfp8"] and 'NVFP4LinearConverter.Config(fqns=["layers"]' in texts["torchtitan", "nvfp4"],
+       "in their words", texts)
     ok(all(d.returncode == 3 and ("scaling" in d.stderr or "made for" in d.stderr) for k, d in low.items() if k not in texts), "the others refuse them",
        {k: d.stderr for k, d in low.items()})
     done = launch(plan_of(llama, precision="f32", framework="pytorch"), "torchtune")

@@ -239,13 +239,16 @@ static void fill_some(void *ctx, int encoder, int64_t step, int64_t sample,
     ret[1] = ret[0] + 2 + (int32_t)((r >> 8) % 8);
 }
 
-static void roll_beside(struct training *how, const struct topt_model *m)
+/* Dropout asks which operators are of layers. */
+static void roll_beside(struct training *how, struct topt_model *m)
 {
     how->dropout = (struct topt_dropout){0.1, 0.2, 0.3};
     how->feed.filled = fill_some;
-    for (int i = 0; i < m->nops; i++)
+    for (int i = 0; i < m->nops; i++) {
+        m->op[i].layer = i < 3 ? -1 : 0;
         if (!strcmp(m->op[i].spec->name, "route"))
             how->balance = 0.1;
+    }
 }
 
 static void begin(struct suite *u, struct topt_model *m, const struct way *way)

@@ -65,8 +65,10 @@ static void put_choice(struct topt_text *t, const struct topt_plan_doc *p, int i
     int again = 0;
     topt_config_words(t, op, &p->mesh, c);
     put_dimensions(t, op, &p->mesh, c);
-    if (c->recompute)
-        topt_text_add(t, ", recomputed in backward");
+    if (topt_runs_again(c))
+        topt_text_add(t, c->recompute == TOPT_AGAIN_ALL
+                             ? ", recomputed in backward"
+                             : ", what it saves is recomputed in backward");
     for (int k = 0; k < op->ninputs; k++)
         again |= p->strategy->keep[i * TOPT_MAX_INPUTS + k] == TOPT_KEEP_BEFORE;
     if (again)

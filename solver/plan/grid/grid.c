@@ -29,6 +29,9 @@ static int is_fixed(const struct topt_request *r, const struct topt_degrees *v)
 
 static int add_variant(struct topt_grid_search *s, const struct topt_degrees *v)
 {
+    if (s->request->settings.offload &&
+        topt_grid_host_bytes(s, v) > topt_hw_host(s->request->hw)->memory_bytes)
+        return 0;
     if (s->request->fixed.any && !is_fixed(s->request, v))
         return 0;
     if (TOPT_RESIZE(s->degrees, s->ndegrees + 1))
@@ -91,10 +94,20 @@ static int add_experts(struct topt_grid_search *s, struct topt_degrees v)
  * in blocks of one operator: they would be charged for room that they never use. */
 static int add_recompute(struct topt_grid_search *s, struct topt_degrees v)
 {
-    int last = s->factors & TOPT_FACTOR_RECOMPUTE && s->planning->recomputes;
-    for (v.recompute = 0; v.recompute <= last; v.recompute++)
+    const struct topt_planning *m = s->planning;
+    int levels =
+        s->factors & TOPT_FACTOR_RECOMPUTE && m->recomputes && !s->request->offload_keeps
+            ? m->nmodules
+            : 0;
+    if (s->space != TOPT_SPACE_UNIFORM)
+        levels = levels > 0;
+    for (int i = 0; i <= levels; i++) {
+        v.recompute = !i                               ? 0
+                      : s->space == TOPT_SPACE_UNIFORM ? m->modules[i - 1]
+                                                       : TOPT_MODULE_WHOLE;
         if (add_experts(s, v))
             return -1;
+    }
     return 0;
 }
 
@@ -105,6 +118,8 @@ static int zero_levels(const struct topt_grid_search *s)
     const struct topt_framework *f = s->request->framework;
     if (s->algorithm && s->algorithm->zero && all > 1)
         all = s->algorithm->zero;
+    if (s->request->settings.offload)
+        all &= s->request->offload_levels;
     return f ? all & f->zero : all;
 }
 
@@ -298,34 +313,15 @@ static int open_mesh(struct topt_grid_search *s, int nodes, int per_node,
     return 0;
 }
 
-int topt_grid_stage(struct topt_grid_search *s, int stages, struct topt_grid_search **ret,
-                    struct topt_error *err)
-{
-    int nodes = s->mesh.nodes, per_node = s->mesh.per_node;
-    for (*ret = s->stage; *ret && (*ret)->stages != stages;)
-        *ret = (*ret)->next;
-    if (*ret || !topt_stage_grid(stages, &nodes, &per_node))
-        return 0;
-    struct topt_grid_search *g = calloc(1, sizeof *g);
-    if (!g || topt_grid_open(g, s->planning, nodes, per_node, TOPT_GOAL_FASTEST, err)) {
-        if (g)
-            topt_grid_close(g);
-        free(g);
-        return g ? -1 : topt_nomem(err, "the search");
-    }
-    g->stages = stages;
-    g->next = s->stage;
-    *ret = s->stage = g;
-    return 0;
-}
-
-int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int nodes,
-                   int per_node, enum topt_goal goal, struct topt_error *err)
+static int open_grid(struct topt_grid_search *s, struct topt_planning *m, int nodes,
+                     int per_node, int stages, enum topt_goal goal,
+                     struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     memset(s, 0, sizeof *s);
     s->request = r;
     s->planning = m;
+    s->stages = stages;
     if (open_mesh(s, nodes, per_node, err))
         return -1;
     s->algorithm = topt_algorithm_find(r->algorithm);
@@ -335,6 +331,33 @@ int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int node
         return -1;
     s->router = topt_router_create(r->hw, &s->mesh);
     return s->router ? 0 : topt_nomem(err, "the search");
+}
+
+int topt_grid_stage(struct topt_grid_search *s, int stages, struct topt_grid_search **ret,
+                    struct topt_error *err)
+{
+    int nodes = s->mesh.nodes, per_node = s->mesh.per_node;
+    for (*ret = s->stage; *ret && (*ret)->stages != stages;)
+        *ret = (*ret)->next;
+    if (*ret || !topt_stage_grid(stages, &nodes, &per_node))
+        return 0;
+    struct topt_grid_search *g = calloc(1, sizeof *g);
+    if (!g ||
+        open_grid(g, s->planning, nodes, per_node, stages, TOPT_GOAL_FASTEST, err)) {
+        if (g)
+            topt_grid_close(g);
+        free(g);
+        return g ? -1 : topt_nomem(err, "the search");
+    }
+    g->next = s->stage;
+    *ret = s->stage = g;
+    return 0;
+}
+
+int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int nodes,
+                   int per_node, enum topt_goal goal, struct topt_error *err)
+{
+    return open_grid(s, m, nodes, per_node, 0, goal, err);
 }
 
 void topt_grid_close(struct topt_grid_search *s)
@@ -477,6 +500,7 @@ static int make_problem(struct topt_grid_search *s, const struct topt_degrees *v
         .zero = levels | table_levels(s),
         .whole_axes = topt_degrees_whole_axes(&s->mesh, v),
         .recompute = v->recompute ? recompute : TOPT_RECOMPUTE_NONE,
+        .modules = v->recompute,
         .mesh_starts = v->mesh_starts,
         .pins = r->pin ? &s->planning->pins : NULL,
         .sums_stay = topt_accounting_is_papers(r->settings.accounting),
@@ -553,17 +577,31 @@ static struct spread spread_of(const struct topt_grid_search *s,
 }
 
 /* The parameters' bytes on a device. */
-static struct topt_least_parameters least_on_each(const struct topt_grid_search *s,
-                                                  const struct topt_degrees *v)
+static struct topt_least_parameters spread_out(const struct topt_grid_search *s,
+                                               const struct topt_degrees *v,
+                                               const struct topt_least_parameters *p,
+                                               const struct topt_least_parameters *e)
 {
-    const struct topt_least_parameters *p = &s->planning->parameters,
-                                       *e = &s->planning->of_experts;
     struct spread n = spread_of(s, v, v->tensor),
                   m = spread_of(s, v, (double)v->expert * v->expert_tensor);
     return (struct topt_least_parameters){
         (p->value - e->value) / n.value + e->value / m.value,
         (p->gradient - e->gradient) / n.gradient + e->gradient / m.gradient,
         (p->state - e->state) / n.state + e->state / m.state};
+}
+
+static struct topt_least_parameters least_on_each(const struct topt_grid_search *s,
+                                                  const struct topt_degrees *v)
+{
+    return spread_out(s, v, &s->planning->parameters, &s->planning->of_experts);
+}
+
+int64_t topt_grid_host_bytes(const struct topt_grid_search *s,
+                             const struct topt_degrees *v)
+{
+    struct topt_least_parameters p =
+        spread_out(s, v, &s->planning->away, &s->planning->away_of_experts);
+    return (int64_t)((p.value + p.gradient + p.state) / (s->stages ? s->stages : 1));
 }
 
 /* Parameters, gradients, states, and what backward reads, each once and spread evenly.  Gradients
@@ -575,9 +613,8 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degr
     double before = p.value, after = p.value + p.gradient;
     struct topt_settings x = s->request->settings;
     x.micro_batches = v->micro_batches;
-    if (!v->recompute)
-        before +=
-            s->planning->activation_bytes / (double)v->micro_batches / s->mesh.devices;
+    before += topt_planning_kept(s->planning, v->recompute) / (double)v->micro_batches /
+              s->mesh.devices;
     if (!topt_gradients_come(&x))
         before += p.gradient;
     else if (v->level == TOPT_ZERO_GRADIENT)
@@ -608,9 +645,8 @@ int64_t topt_grid_least_stage_bytes(struct topt_grid_search *s,
 {
     struct topt_least_parameters p = least_on_each(s, v);
     double stays = p.value + p.gradient + p.state;
-    double kept = v->recompute
-                      ? 0
-                      : s->planning->activation_bytes / (double)v->micro_batches /
-                            s->mesh.devices * in_flight(s, v);
+    double all = topt_planning_kept(s->planning, v->recompute);
+    double kept =
+        all > 0 ? all / (double)v->micro_batches / s->mesh.devices * in_flight(s, v) : 0;
     return (int64_t)(0.8 * (stays + kept) / s->stages);
 }

@@ -61,6 +61,9 @@ int topt_grid_holds(const struct topt_grid_search *s, const struct topt_strategy
 
 /* A lower bound, in bytes a device, of every strategy of a variant, without looking at
  * operators. */
+/* The bytes of a device's own part of parameters, gradients and states that rest on the host. */
+int64_t topt_grid_host_bytes(const struct topt_grid_search *s,
+                             const struct topt_degrees *v);
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v);
 /* A lower bound, in bytes a device, of the stage that holds most, for a variant of the stage's grid 's'; with a
  * margin in place of a proof where layers are cut unevenly. */

@@ -38,6 +38,70 @@ static int64_t heads_of(const struct topt_model *m)
     return all;
 }
 
+/* Of the bytes that backward reads those that are not kept under enum topt_again by operator, a tensor with
+ * whoever makes it. */
+static double discarded(const struct topt_model *m, const uint8_t *again)
+{
+    double numbers = 0;
+    for (int i = 0; i < m->nops; i++) {
+        const struct topt_op *o = &m->op[i];
+        int runs = again[i] == TOPT_AGAIN_ALL || again[i] == TOPT_AGAIN_SAVED;
+        for (int x = 0; runs && x < o->spec->noperands; x++)
+            if (o->operand[x].role == TOPT_SAVED && o->operand[x].present &&
+                o->reads_back >> x & 1)
+                numbers += (double)topt_operand_numbers(o, x);
+        if (again[i] == TOPT_AGAIN_ALL)
+            numbers += (double)topt_operand_numbers(o, o->output);
+    }
+    return numbers;
+}
+
+/* As a level beside those that there are. */
+static int add_modules(struct topt_planning *m, int modules, struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    uint8_t *again;
+    int last = m->nmodules - 1;
+    if (!modules || (last > 0 && m->modules[last] == modules))
+        return 0;
+    if (topt_modules_again(r->model, &r->settings, modules, &again, NULL, err))
+        return -1;
+    double kept = m->activation_bytes -
+                  discarded(r->model, again) * topt_dtype_bytes(r->settings.dtype);
+    m->kept_bytes[m->nmodules] = modules == TOPT_MODULE_WHOLE || kept < 0 ? 0 : kept;
+    m->modules[m->nmodules++] = modules;
+    free(again);
+    return 0;
+}
+
+/* Whole layers, and what the framework's row has of modules that the model has: attention where it writes
+ * scores; what is cheap to make again; feed-forward networks beside. */
+static int find_modules(struct topt_planning *m, struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    const int cheap = TOPT_MODULE_LAYERNORM | TOPT_MODULE_MLA_UP_PROJ;
+    int all = r->framework ? r->framework->modules : 0, has = 0;
+    uint8_t *again = NULL;
+    if (r->fixed.recompute > 0)
+        return add_modules(m, (int)r->fixed.recompute, err);
+    if (all && topt_modules_again(r->model, &r->settings, all, &again, &has, err))
+        return -1;
+    free(again);
+    int scores = r->settings.eager & TOPT_EAGER_SCORES ? has & TOPT_MODULE_CORE_ATTN : 0;
+    int more = has & (cheap | TOPT_MODULE_MLP | TOPT_MODULE_MOE);
+    return add_modules(m, TOPT_MODULE_WHOLE, err) ||
+           add_modules(m, scores | (has & cheap), err) ||
+           add_modules(m, scores | more, err);
+}
+
+double topt_planning_kept(const struct topt_planning *m, int recompute)
+{
+    for (int i = 0; recompute && i < m->nmodules; i++)
+        if (m->modules[i] == recompute)
+            return m->kept_bytes[i];
+    return recompute ? 0 : m->activation_bytes;
+}
+
 static int find_recomputable(struct topt_planning *m, struct topt_error *err)
 {
     const struct topt_model *model = m->request->model;
@@ -46,7 +110,7 @@ static int find_recomputable(struct topt_planning *m, struct topt_error *err)
         return -1;
     m->recomputes = memchr(may, 1, (size_t)model->nops) != NULL;
     free(may);
-    return 0;
+    return m->recomputes ? find_modules(m, err) : 0;
 }
 
 /* ---- pipeline stages ----------------------------------------------------------------- */
@@ -65,6 +129,8 @@ static int find_layers(struct topt_planning *m, struct topt_error *err)
 int topt_planning_most_stages(const struct topt_planning *m)
 {
     int64_t asked = m->request->pipeline;
+    if (m->request->settings.offload & ~(int64_t)TOPT_OFFLOAD_STATE)
+        return 1;
     int most = m->layers < TOPT_MAX_STAGES ? m->layers : TOPT_MAX_STAGES;
     return asked ? (asked <= most ? (int)asked : 0) : most;
 }
@@ -111,6 +177,20 @@ int topt_planning_orders(const struct topt_planning *m, const struct topt_degree
     return chunks_fit(m, d) ? ret : 0;
 }
 
+/* What rests on the host, at least: what all that a device would have without it has more; gradients in f32. */
+static struct topt_least_parameters rests_away(const struct topt_request *r, int experts)
+{
+    struct topt_settings here = r->settings;
+    here.offload = 0;
+    struct topt_least_parameters all = topt_least_parameters(r->model, &here, experts),
+                                 some = topt_least_parameters(r->model, &r->settings,
+                                                              experts);
+    int wide = topt_dtype_is_half(here.dtype) && !here.gradient_f32 ? 2 : 1;
+    return (struct topt_least_parameters){all.value - some.value,
+                                          wide * (all.gradient - some.gradient),
+                                          all.state - some.state};
+}
+
 int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
                        struct topt_error *err)
 {
@@ -127,11 +207,14 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
         .sparse = topt_model_has_tables(r->model),
         .parameters = topt_least_parameters(r->model, &r->settings, 0),
         .of_experts = topt_least_parameters(r->model, &r->settings, 1),
+        .away = rests_away(r, 0),
+        .away_of_experts = rests_away(r, 1),
         .experts = topt_request_experts(r) ? topt_model_experts(r->model) : 0,
-        .activation_bytes = papers ? 0
-                                   : (double)stats.activation_bytes_per_sample / 4 *
-                                         topt_dtype_bytes(r->settings.dtype) *
-                                         (double)r->model->batch};
+        .activation_bytes = papers || r->settings.offload & TOPT_OFFLOAD_ACTIVATIONS
+                                ? 0
+                                : (double)stats.activation_bytes_per_sample / 4 *
+                                      topt_dtype_bytes(r->settings.dtype) *
+                                      (double)r->model->batch};
     for (int64_t u = 1; u <= batch; u++)
         n += all ? batch % u == 0 : u == given;
     if (given < 1 || n == 0 || batch % given)

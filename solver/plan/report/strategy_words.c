@@ -100,7 +100,7 @@ static void put_rest(struct topt_text *t, const struct topt_strategy *s,
 {
     int again = 0;
     for (int i = 0; i < s->nops; i++)
-        again += s->config[i].recompute;
+        again += topt_runs_again(&s->config[i]);
     if (again)
         topt_text_add(t, ", %d of %d operators recomputed", again, s->nops);
     if (micro_batches > 1)
@@ -135,6 +135,7 @@ static char *uniform_words(const struct topt_framework *f, const struct topt_deg
                            int64_t micro_batch)
 {
     struct topt_text t = {0};
+    char words[TOPT_MODULES_SIZE];
     const char *level = f->level[v->level] ? f->level[v->level] : "data parallel";
     if (v->data > 1)
         topt_text_add(&t, "%s over %d GPUs", level, topt_degrees_shard(v));
@@ -160,6 +161,11 @@ static char *uniform_words(const struct topt_framework *f, const struct topt_deg
         topt_text_add(&t, "one GPU");
     if (v->recompute)
         topt_text_add(&t, ", checkpointing");
+    if (v->recompute & ~TOPT_MODULE_WHOLE)
+        topt_text_add(&t, " of %s",
+                      v->recompute == TOPT_MODULE_OP
+                          ? "all but every second product"
+                          : topt_modules_words(v->recompute, words));
     if (v->recompute_layers)
         topt_text_add(&t, " of %d layer%s per %s", v->recompute_layers,
                       v->recompute_layers > 1 ? "s" : "",

@@ -510,6 +510,30 @@ static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *
     return (int64_t)(part * (double)f->entry->least.time / d->stages * (1 + waits));
 }
 
+/* Of degrees whose recomputation is of modules, what is known of the same without, which were looked at before: NULL
+ * where these are no such degrees, or all that was asked for. */
+static const struct topt_memo_entry *known_without(struct fold *f,
+                                                   const struct topt_degrees *d)
+{
+    struct topt_degrees other = *d;
+    other.recompute = 0;
+    if (!(d->recompute & ~TOPT_MODULE_WHOLE) || f->s->planning->nmodules < 2)
+        return NULL;
+    return topt_memo_entry(f->memo, f->grid->mesh.nodes, f->grid->mesh.per_node, &other);
+}
+
+/* Modules that run again take the time of nothing that does, and the memory of whole layers, at least. */
+static int is_needless(struct fold *f, const struct topt_degrees *d)
+{
+    const struct topt_memo_entry *none = known_without(f, d);
+    if (!none || f->goal == TOPT_GOAL_FRONTIER)
+        return 0;
+    const struct topt_memo_point *p = none->fastest.n ? none->fastest.at : NULL;
+    return f->goal == TOPT_GOAL_LEAST ||
+           (p && p->memory_bytes >= 0 && !beyond(p->memory_bytes, f->memory_limit)) ||
+           (none->priced && beyond(none->least.time, f->time_limit));
+}
+
 static int is_canceled(struct fold *f)
 {
     const atomic_bool *cancel = f->s->request->cancel;
@@ -563,8 +587,8 @@ static int64_t least_first(const struct fold *f, const struct topt_degrees *d, i
 {
     struct topt_degrees without = *d;
     without.recompute = 0;
-    if (!d->recompute || f->goal != TOPT_GOAL_FASTEST || !f->memory_limit ||
-        !f->s->request->framework->recompute_first)
+    if (d->recompute != TOPT_MODULE_WHOLE || f->goal != TOPT_GOAL_FASTEST ||
+        !f->memory_limit || !f->s->request->framework->recompute_first)
         return INT64_MAX;
     int64_t all = topt_grid_least_stage_bytes(f->grid, &without);
     int64_t least = topt_grid_least_stage_bytes(f->grid, d);
@@ -632,7 +656,8 @@ static int bound(struct fold *f)
     return 0;
 }
 
-/* The choices of degrees on the devices of one stage, with each number of chunks. */
+/* The choices of degrees on the devices of one stage, with each number of chunks; modules that recompute where these
+ * are asked for. */
 static int list_stage(struct fold *f, struct topt_grid_search *grid,
                       struct candidates *all)
 {
@@ -640,7 +665,8 @@ static int list_stage(struct fold *f, struct topt_grid_search *grid,
     for (int i = 0; i < grid->ndegrees; i++) {
         struct topt_degrees *d = &grid->degrees[i];
         if (d->micro_batches < 2 || !(levels >> d->level & 1) ||
-            beyond(topt_grid_least_stage_bytes(grid, d), f->memory_limit))
+            beyond(topt_grid_least_stage_bytes(grid, d), f->memory_limit) ||
+            known_without(f, d))
             continue;
         if (is_canceled(f) || find_entry(f, grid, d) || bound(f) ||
             (f->entry->some && list_chunks(f, d, all)))
@@ -686,7 +712,7 @@ static int add_candidate(struct fold *f, struct candidate *c)
 static void look_at_first(const struct candidate *c, struct candidates *all)
 {
     struct topt_degrees with = *c->priced_as;
-    with.recompute = 1;
+    with.recompute = TOPT_MODULE_WHOLE;
     for (int i = 0; i < all->n; i++) {
         struct candidate *x = &all->at[i];
         if (x->grid == c->grid && !topt_degrees_order(x->priced_as, &with) &&
@@ -745,7 +771,7 @@ static int look_at(struct fold *f, struct topt_degrees *d)
 {
     if (is_canceled(f))
         return -1;
-    if (beyond(topt_grid_least_bytes(f->s, d), f->memory_limit))
+    if (beyond(topt_grid_least_bytes(f->s, d), f->memory_limit) || is_needless(f, d))
         return 0;
     f->degrees = d;
     f->priced_as = d;
