@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""sia_curves.py SIA goodput|fixed - how long the jobs of Sia's workloads train on each number of GPUs, from its measured tables.
+"""curves.py SIA goodput|fixed - how long the jobs of Sia's workloads train on each number of GPUs, from its measured tables.
 
 SIA is the folder sia-simulator of siasosp23/artifacts (seen at aaf7a0de).  Prints a table that `topt cluster simulate` reads,
-tests/bench/rows/sia_goodput.csv or sia_fixed.csv: the time of all of an application's training where the batch follows Sia's goodput
+tests/bench/sia/goodput.csv or fixed.csv: the time of all of an application's training where the batch follows Sia's goodput
 (the largest product of efficiency and throughput in each epoch), or where it stays as the workload says, with gradients accumulated
 where it does not fit (its strong-scaling jobs).
 
@@ -96,7 +96,7 @@ class Application:
 
 
 def main():
-    print("# By tests/bench/sia_curves.py from sia-simulator of siasosp23/artifacts at aaf7a0de: training of its workloads' jobs, in seconds.")
+    print("# By tests/bench/sia/curves.py from sia-simulator of siasosp23/artifacts at aaf7a0de: training of its workloads' jobs, in seconds.")
     print("curve,kind,gpus,run_s,restart_s")
     for name in EPOCHS:
         a = Application(sys.argv[1] + "/traces", name)
