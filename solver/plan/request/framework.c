@@ -181,8 +181,6 @@ static const struct topt_framework frameworks[] = {
          1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED | 1 << TOPT_ORDER_COMBINED,
      .pipeline_levels = NONE | STATE,
      .replica_levels = STATE,
-     .modules = TOPT_MODULE_CORE_ATTN | TOPT_MODULE_MLP | TOPT_MODULE_MOE |
-                TOPT_MODULE_LAYERNORM | TOPT_MODULE_MLA_UP_PROJ,
      .can_modules = TOPT_MODULE_OP - 2,
      .recompute_first = 1,
      .replicas_searched = 1,
