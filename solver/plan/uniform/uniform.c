@@ -543,7 +543,7 @@ static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *
     double u = (double)d->micro_batches, each = 1 / (double)floor->degrees.micro_batches;
     double pass = (double)floor->floor.ns * each;
     double least = u * pass / s;
-    if (topt_orders[d->order].splits)
+    if (s == 1 || topt_orders[d->order].splits)
         return (int64_t)least;
     if (d->virtual_stages == 1)
         least = fmax(least, pass / (1 - pow(1 - 1 / u, s)));
@@ -603,16 +603,20 @@ static int find_entry(struct fold *f, struct topt_grid_search *grid,
 }
 
 /* Data ranks do the same side by side: degrees on the fewest devices whose passes of one micro-batch are those of 'd'
- * but for what moves between data ranks, of which so many stay as share experts out. */
-static struct topt_degrees floor_of(const struct topt_degrees *d)
+ * but for what moves between data ranks, of which so many stay as share experts out.  Their own, where passes shard
+ * gradients or parameters, one pass adds no gradients up, or pins name axes. */
+static struct topt_degrees floor_of(const struct topt_request *r,
+                                    const struct topt_degrees *d)
 {
     struct topt_degrees ret = *d;
     int ranks = d->tensor * d->context, experts = d->expert * d->expert_tensor;
+    ret.stages = ret.virtual_stages = 1;
+    ret.order = TOPT_ORDER_1F1B;
+    if (d->level >= TOPT_ZERO_GRADIENT || d->micro_batches == 1 || r->pin)
+        return ret;
     ret.data = experts > ranks ? experts / ranks : 1;
     ret.micro_batches = d->micro_batches * (d->data / ret.data);
     ret.level = ret.shard = 0;
-    ret.stages = ret.virtual_stages = 1;
-    ret.order = TOPT_ORDER_1F1B;
     return ret;
 }
 
@@ -627,7 +631,7 @@ static int find_passes(struct fold *f)
         topt_degrees_order(&alike, &f->beside_of)) {
         topt_problem_destroy(f->beside);
         f->beside = NULL;
-        if (make_problem(f))
+        if (x->priced ? make_problem(f) : price(f))
             return -1;
         f->beside = f->problem;
         f->problem = NULL;
@@ -644,8 +648,8 @@ static int find_passes(struct fold *f)
 static struct topt_memo_entry *find_floor(struct fold *f, const struct topt_degrees *d,
                                           int per_node)
 {
-    struct topt_degrees at = floor_of(d);
-    int devices = at.data * at.context * at.tensor;
+    struct topt_degrees at = floor_of(f->s->request, d);
+    int devices = at.data * at.context * at.tensor; /* of the innermost axes */
     struct topt_grid_search *grid;
     per_node = per_node < devices ? per_node : devices;
     if (topt_grid_part(f->s->planning, devices / per_node, per_node, &grid, f->err) ||
@@ -742,6 +746,26 @@ static int list_stages(struct fold *f, struct candidates *all)
     return 0;
 }
 
+/* Choices of degrees without stages. */
+static int list_whole(struct fold *f, struct candidates *all)
+{
+    for (int i = 0; i < f->s->ndegrees; i++) {
+        struct topt_degrees *d = &f->s->degrees[i];
+        const struct topt_memo_entry *floor;
+        if (beyond(topt_grid_least_bytes(f->s, d), f->memory_limit))
+            continue;
+        if (is_canceled(f) || !(floor = find_floor(f, d, f->s->mesh.per_node)))
+            return -1;
+        int64_t ns = least_staged_ns(f, d, floor);
+        if (!floor->floor.some || beyond(ns, f->time_limit))
+            continue;
+        if (TOPT_ROOM(all->at, all->n, all->cap, 64))
+            return topt_nomem(f->err, "the search");
+        all->at[all->n++] = (struct candidate){f->s, *d, d, ns, INT64_MAX, 0, 0};
+    }
+    return 0;
+}
+
 /* Can a candidate be better, by what its own problem says? */
 static int may_be_better(struct fold *f, const struct candidate *c)
 {
@@ -821,16 +845,53 @@ static int add_first_of(struct fold *f, struct candidate *c)
     return rc < 0 || (rc && keep_best(f)) ? -1 : 0;
 }
 
-/* Candidates are looked at from the one that may be best on, until none can be better. */
-static int add_stages(struct fold *f)
+static int look_at(struct fold *f, struct topt_degrees *d)
 {
-    struct candidates all = {0};
-    int rc = list_stages(f, &all);
-    if (all.n)
-        qsort(all.at, (size_t)all.n, sizeof *all.at, by_least);
-    for (int i = 0; i < all.n && !rc && is_open(f, &all.at[i]); i++)
-        if (!all.at[i].done)
-            rc = is_canceled(f) || add_candidate(f, &all, i);
+    if (is_canceled(f))
+        return -1;
+    if (beyond(topt_grid_least_bytes(f->s, d), f->memory_limit))
+        return 0;
+    if (find_entry(f, f->s, d))
+        return -1;
+    if (f->entry->priced)
+        *d = f->entry->degrees;
+    else
+        topt_grid_tell_progress(f->s, d);
+    int rc = (!f->entry->priced && price(f)) || add_best(f) || keep_best(f);
+    topt_problem_destroy(f->problem);
+    f->problem = NULL;
+    return rc ? -1 : 0;
+}
+
+/* Time is up: nothing is known of the degrees that are left. */
+static void give_up(struct fold *f)
+{
+    f->ret->stopped = 1;
+    topt_certificate_withdraw(&f->ret->certificate);
+    f->ret->certificate.bound_ns = 0;
+}
+
+/* Candidates are looked at from the one that may be best on, until none can be better. */
+static int add_candidates(struct fold *f, struct candidates *all)
+{
+    int rc = 0;
+    if (all->n)
+        qsort(all->at, (size_t)all->n, sizeof *all->at, by_least);
+    for (int i = 0; i < all->n && !rc && !f->ret->stopped && is_open(f, &all->at[i]); i++) {
+        struct candidate *c = &all->at[i];
+        if (c->degrees.stages == 1 && topt_request_stopped(f->s->request))
+            give_up(f);
+        else if (c->degrees.stages == 1)
+            rc = look_at(f, c->priced_as);
+        else if (!c->done)
+            rc = is_canceled(f) || add_candidate(f, all, i);
+    }
+    return rc ? -1 : 0;
+}
+
+static int add_stages(struct fold *f, struct candidates all)
+{
+    int rc = list_stages(f, &all) || add_candidates(f, &all);
     for (int i = 0; i < all.n && !rc; i++)
         if (all.at[i].too_large && !all.at[i].degrees.recompute &&
             f->s->request->framework->recompute_first)
@@ -850,27 +911,6 @@ static int add_stages(struct fold *f)
 
 /* ---- the whole ----------------------------------------------------------------------- */
 
-static int look_at(struct fold *f, struct topt_degrees *d)
-{
-    if (is_canceled(f))
-        return -1;
-    if (beyond(topt_grid_least_bytes(f->s, d), f->memory_limit))
-        return 0;
-    f->degrees = d;
-    f->priced_as = d;
-    f->entry = topt_memo_entry(f->memo, f->s->mesh.nodes, f->s->mesh.per_node, d);
-    if (!f->entry)
-        return topt_nomem(f->err, "the search");
-    if (f->entry->priced)
-        *d = f->entry->degrees;
-    else
-        topt_grid_tell_progress(f->s, d);
-    int rc = (!f->entry->priced && price(f)) || add_best(f) || keep_best(f);
-    topt_problem_destroy(f->problem);
-    f->problem = NULL;
-    return rc ? -1 : 0;
-}
-
 /* The problem's memo knows nothing of pins, other systems and blocks that choose freely. */
 static int open_memo(struct fold *f)
 {
@@ -884,14 +924,6 @@ static int open_memo(struct fold *f)
     f->memo = f->own = topt_memo_create();
     f->widest = f->memory_limit;
     return f->memo ? 0 : topt_nomem(f->err, "the search");
-}
-
-/* Time is up: nothing is known of the degrees that are left. */
-static void give_up(struct fold *f)
-{
-    f->ret->stopped = 1;
-    topt_certificate_withdraw(&f->ret->certificate);
-    f->ret->certificate.bound_ns = 0;
 }
 
 int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t limit,
@@ -910,6 +942,10 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
     /* Degrees are listed from the fastest to those that need least; a number of pipeline stages that is asked
      * for leaves out those without. */
     int whole = !topt_request_only_stages(s->request);
+    struct candidates all = {0};
+    if (whole && !rc && goal == TOPT_GOAL_FASTEST && s->planning->layers > 1)
+        rc = list_whole(&f, &all);
+    else
     for (int i = 0; whole && i < s->ndegrees && !rc && !ret->stopped; i++)
         if (goal != TOPT_GOAL_LEAST && topt_request_stopped(s->request))
             give_up(&f);
@@ -917,7 +953,7 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
             rc = look_at(&f,
                          &s->degrees[goal == TOPT_GOAL_LEAST ? s->ndegrees - 1 - i : i]);
     if (!rc && !ret->stopped)
-        rc = add_stages(&f);
+        rc = add_stages(&f, all);
     if (f.own && s->planning->memo) /* it is a search, though of no use to others */
         s->planning->memo->searches += f.own->searches;
     topt_problem_destroy(f.beside);
