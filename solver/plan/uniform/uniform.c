@@ -49,7 +49,7 @@ struct fold {
     struct topt_degrees beside_of;
     const struct topt_grid_search *beside_on;
     struct costs costs[EVALUATORS];
-    int last_costs; /* that was opened */
+    int last_costs;              /* that was opened */
     struct topt_settings staged; /* of these costs, where there are stages */
     int too_large;               /* ... needs more memory than there is */
 };
@@ -550,8 +550,8 @@ static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *
     if (topt_request_even_stages(f->s->request))
         chunk = layers / s / d->virtual_stages;
     double waits = u * q + (double)(layers - s * (q - 1) - 1) * chunk;
-    return (int64_t)fmax(least, (double)floor->floor.layer_ns * each *
-                                    fmin(u * (q + 1), waits));
+    return (int64_t)fmax(least,
+                         (double)floor->floor.layer_ns * each * fmin(u * (q + 1), waits));
 }
 
 static int is_canceled(struct fold *f)
@@ -710,7 +710,8 @@ static int list_orders(struct fold *f, struct candidate c, int orders,
 /* With each number of chunks. */
 static int list_chunks(struct fold *f, struct candidate c, struct candidates *all)
 {
-    const struct topt_memo_entry *floor = find_floor(f, &c.degrees, c.grid->mesh.per_node);
+    const struct topt_memo_entry *floor =
+        find_floor(f, &c.degrees, c.grid->mesh.per_node);
     int orders = 0, rc = floor ? 0 : -1;
     for (int chunks = 1; orders >= 0 && !rc && floor->floor.some; chunks++) {
         c.degrees.virtual_stages = chunks;
@@ -718,6 +719,15 @@ static int list_chunks(struct fold *f, struct candidate c, struct candidates *al
         rc = orders > 0 && list_orders(f, c, orders, floor, all);
     }
     return rc ? -1 : 0;
+}
+
+/* What backward reads of a micro-batch, on a device of a grid, before anything is priced; 0: that depends. */
+static int64_t read_bytes(const struct topt_grid_search *grid,
+                          const struct topt_degrees *d)
+{
+    return d->recompute ? 0
+                        : (int64_t)(grid->planning->activation_bytes /
+                                    (double)d->micro_batches / grid->mesh.devices);
 }
 
 static int list_stages(struct fold *f, struct candidates *all)
@@ -736,7 +746,8 @@ static int list_stages(struct fold *f, struct candidates *all)
             c.degrees = *c.priced_as;
             c.degrees.stages = stages;
             if (c.degrees.micro_batches < 2 || !(levels >> c.degrees.level & 1) ||
-                beyond(topt_grid_least_stage_bytes(c.grid, &c.degrees, 0),
+                beyond(topt_grid_least_stage_bytes(c.grid, &c.degrees,
+                                                   read_bytes(c.grid, &c.degrees)),
                        f->memory_limit))
                 continue;
             if (is_canceled(f) || list_chunks(f, c, all))
@@ -777,8 +788,9 @@ static int may_be_better(struct fold *f, const struct candidate *c)
 /* Is a candidate still to be looked at, now that something may be known that is as good? */
 static int is_open(const struct fold *f, const struct candidate *c)
 {
-    return f->goal == TOPT_GOAL_FASTEST ? !beyond(c->least, f->time_limit)
-                                        : f->goal != TOPT_GOAL_LEAST || matters(f, c->least, 0);
+    return f->goal == TOPT_GOAL_FASTEST
+               ? !beyond(c->least, f->time_limit)
+               : f->goal != TOPT_GOAL_LEAST || matters(f, c->least, 0);
 }
 
 /* Those of the same degrees on the devices of a stage, with one strategy of these. */
@@ -800,8 +812,8 @@ static int add_alike(struct fold *f, struct candidates *all, int i, int lightest
         if (rc < 0 || (rc && keep_best(f)))
             return -1;
         c->too_large = f->too_large;
-        c->done = lightest || rc || !x->whole.n ||
-                  x->whole.at[0].sum_bytes <= x->least.memory;
+        c->done =
+            lightest || rc || !x->whole.n || x->whole.at[0].sum_bytes <= x->least.memory;
     }
     return 0;
 }
@@ -877,7 +889,8 @@ static int add_candidates(struct fold *f, struct candidates *all)
     int rc = 0;
     if (all->n)
         qsort(all->at, (size_t)all->n, sizeof *all->at, by_least);
-    for (int i = 0; i < all->n && !rc && !f->ret->stopped && is_open(f, &all->at[i]); i++) {
+    for (int i = 0; i < all->n && !rc && !f->ret->stopped && is_open(f, &all->at[i]);
+         i++) {
         struct candidate *c = &all->at[i];
         if (c->degrees.stages == 1 && topt_request_stopped(f->s->request))
             give_up(f);
@@ -939,14 +952,14 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
                      .err = err};
     *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     int rc = open_memo(&f);
-    /* Degrees are listed from the fastest to those that need least; a number of pipeline stages that is asked
-     * for leaves out those without. */
+    /* Degrees are listed from the fastest to those that need least; where stages are searched, too, they are
+     * looked at with these.  A number of stages that is asked for leaves out those without. */
     int whole = !topt_request_only_stages(s->request);
     struct candidates all = {0};
-    if (whole && !rc && goal == TOPT_GOAL_FASTEST && s->planning->layers > 1)
+    int ordered = goal == TOPT_GOAL_FASTEST && s->planning->layers > 1;
+    if (whole && ordered && !rc)
         rc = list_whole(&f, &all);
-    else
-    for (int i = 0; whole && i < s->ndegrees && !rc && !ret->stopped; i++)
+    for (int i = 0; whole && !ordered && i < s->ndegrees && !rc && !ret->stopped; i++)
         if (goal != TOPT_GOAL_LEAST && topt_request_stopped(s->request))
             give_up(&f);
         else

@@ -292,8 +292,8 @@ static void keep_cost(struct choice *x, const struct topt_fragment_cost *c)
     for (int k = 0; k < TOPT_CLASS_COUNT; k++)
         x->cost.memory += k == TOPT_CLASS_RECOMPUTED ? 0 : c->class_bytes[k];
     x->ends = (struct topt_cost){x->cost.memory - c->class_bytes[TOPT_CLASS_KEPT],
-                                 begin->compute_ns + begin->waited_ns +
-                                     end->compute_ns + end->waited_ns};
+                                 begin->compute_ns + begin->waited_ns + end->compute_ns +
+                                     end->waited_ns};
     x->recomputed = c->class_bytes[TOPT_CLASS_RECOMPUTED];
     x->transient = c->transient_bytes;
 }

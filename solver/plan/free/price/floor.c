@@ -65,8 +65,9 @@ static struct topt_cost least_of(const struct family *f)
     struct topt_cost least = {INT64_MAX, INT64_MAX};
     for (int i = 0; i < f->n; i++) {
         const struct choice *c = &f->at[i];
-        least = (struct topt_cost){topt_min(least.memory, c->cost.memory - c->ends.memory),
-                                   topt_min(least.time, c->cost.time - c->ends.time)};
+        least =
+            (struct topt_cost){topt_min(least.memory, c->cost.memory - c->ends.memory),
+                               topt_min(least.time, c->cost.time - c->ends.time)};
     }
     return least;
 }
