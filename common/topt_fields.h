@@ -129,8 +129,8 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(SOFTWARE, software, INT, 2018, 2100, TOPT_IN_ANY, PROBLEM, SBATCH, "software", "YEAR",                         \
       "today's", NULL, "the year of the framework's release, which decides the kernels it runs")                       \
     X(EAGER, eager, LIST, 0, 63, TOPT_IN_ANY, PROBLEM, SBATCH, "eager", "LIST",                                       \
-      "as in the framework", "operators,scores,loss,optimizer,operators-but-norms",                                  \
-      "advanced: parts that are not fused: operators (operators-but-norms: with fused norms), scores, loss, optimizer, or all, none")
+      "as in the framework", "operators,scores,loss,optimizer,operators-but-norms,metrics",                                  \
+      "advanced: parts that are not fused: operators (operators-but-norms: with fused norms), scores, loss, optimizer, or all, none; and metrics for the log")
 
 /* Which strategies there are. */
 #define TOPT_FIELDS_SPACE(X)                                                                                           \
@@ -156,8 +156,8 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(VIRTUAL_STAGES, virtual_stages, INT, 1, 64, TOPT_IN_ANY, ANSWER, SBATCH, "virtual-stages", "N",                 \
       "searched", NULL, "chunks of layers per pipeline stage (interleaved schedule; 1: none)")                       \
     X(SCHEDULE, schedule, WORD, 0, 31, TOPT_IN_ANY, ANSWER, SBATCH, "schedule", "NAME",                               \
-      "searched", "1f1b,interleaved-1f1b,gpipe,zb-h1,interleaved-zb,zbv,dualpipev",                                        \
-      "the schedule of pipeline stages: 1f1b, interleaved-1f1b, with pytorch and torchtitan gpipe, with torchtitan zb-h1, interleaved-zb, zbv or dualpipev") \
+      "searched", "1f1b,interleaved-1f1b,gpipe,zb-h1,interleaved-zb,zbv,dualpipev,combined-1f1b",                                        \
+      "the schedule of pipeline stages: 1f1b, interleaved-1f1b, with pytorch and torchtitan gpipe, with torchtitan zb-h1, interleaved-zb, zbv or dualpipev, with megatron combined-1f1b (all-to-all of experts beside another micro-batch's compute)") \
     X(SHARD_RANKS, shard_ranks, INT, 2, 1 << 20, TOPT_IN_ANY, ANSWER, SBATCH, "shard-ranks", "N",                     \
       "all data parallel ranks; megatron, torchtitan: also those of a node", NULL,                                       \
       "data parallel ranks that FSDP or the distributed optimizer shards over, replicated over the others (HSDP)")        \

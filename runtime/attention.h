@@ -28,6 +28,7 @@ struct attention {
     int64_t table,
         side;  /* rows of the table of relative positions, and of one of its sides */
     int whole; /* all keys are here */
+    const int32_t *filled; /* by sample: keys that are no padding, or NULL */
     double scale;
 };
 
@@ -61,6 +62,7 @@ static inline struct attention attention_of(const struct topt_kernel_call *c)
         .table = has_table ? op->operand[ATTENTION_RP].dim[0].count : 0,
         .ldrp = has_table ? extent(c, ATTENTION_RP, 1) : 0,
         .whole = c->len[T] == op->count[T],
+        .filled = c->filled,
         .scale = x->scale > 0 ? x->scale : 1 / sqrt((double)hd)};
     a.own = hd - a.shared;
     a.ldkr = a.shared;
@@ -92,9 +94,17 @@ static inline int64_t limited(int64_t x, int64_t low, int64_t high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* Local keys [from, to) that query 'i' sees. */
-static inline void keys_seen(const struct attention *a, int64_t i, int64_t *from,
-                             int64_t *to)
+/* Local keys [from, to) of sample 'b' that are no padding. */
+static inline void keys_filled(const struct attention *a, int64_t b, int64_t *from,
+                               int64_t *to)
+{
+    *from = a->filled ? limited(a->filled[2 * b] - a->first_key, 0, a->t) : 0;
+    *to = a->filled ? limited(a->filled[2 * b + 1] - a->first_key, *from, a->t) : a->t;
+}
+
+/* Local keys [from, to) that query 'i' of sample 'b' sees. */
+static inline void keys_seen(const struct attention *a, int64_t b, int64_t i,
+                             int64_t *from, int64_t *to)
 {
     const struct topt_attrs *x = a->attrs;
     int64_t end = i + a->behind + 1, after = x->causal ? 0 : x->window - 1;
@@ -104,6 +114,10 @@ static inline void keys_seen(const struct attention *a, int64_t i, int64_t *from
         int64_t start = (end - 1 + a->first_key) / x->chunk * x->chunk - a->first_key;
         *from = limited(start, *from, *to);
     }
+    int64_t first, last;
+    keys_filled(a, b, &first, &last);
+    *from = limited(*from, first, last);
+    *to = limited(*to, *from, last);
 }
 
 /* ALiBi's slope of a local head: what a distance of 1 takes off its scores (Press et al., 2022):

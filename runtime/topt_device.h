@@ -18,7 +18,24 @@
 #include "topt_lower.h"
 #include "topt_queue.h"
 
-enum { TOPT_DEVICE_ABI = 11, TOPT_MAX_TOGETHER = 4 };
+enum { TOPT_DEVICE_ABI = 12, TOPT_MAX_TOGETHER = 4 };
+
+/* An operator that the program brings itself (the row "own"): 'n' positions, of each 'width'
+ * numbers of x become 'out' numbers of y, by 'parameters' numbers that all positions share.
+ * 'is_double': numbers are double, else float.  Backward writes dx (NULL: nobody wants it) and adds
+ * to dw (likewise). */
+struct topt_own_call {
+    int64_t n, width, out, parameters;
+    int is_double;
+    const void *x, *w, *dy;
+    void *y, *dx, *dw;
+};
+struct topt_own {
+    const char *name; /* of the operator */
+    void (*forward)(void *ctx, const struct topt_own_call *c);
+    void (*backward)(void *ctx, const struct topt_own_call *c);
+    void *ctx;
+};
 
 /* One kernel on one rank's local blocks.  NULL where an operand has no value or gradient.
  * Gradients of parameters are added to, gradients of inputs are written.  Numbers are the
@@ -37,6 +54,14 @@ struct topt_kernel_call {
     int64_t step, first_sample; /* counted from 0; of the global batch, that of box 0 */
     int64_t micro_batches; /* losses are means over this many times the box's batch, */
     int64_t labels;        /* or, not 0, over so many labels: those below 0 don't count */
+    /* Of attention, by sample of the box: the first key that is no padding and the one past the
+     * last, as positions; others are not seen.  NULL: all are. */
+    const int32_t *filled;
+    double dropout; /* of attention: the fraction of its weights that is dropped */
+    /* Of the choice of experts: what its balance counts beside the loss; and where forward adds
+     * that balance up, 1 a sample whose experts have equal parts, or NULL. */
+    double balance, *balanced;
+    const struct topt_own *own; /* what an operator of the program's does, or NULL */
     uint64_t seed;
     uint32_t wide_grads;
     void *value[TOPT_MAX_OPERANDS], *grad[TOPT_MAX_OPERANDS];

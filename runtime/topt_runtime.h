@@ -38,10 +38,15 @@ struct topt_feed {
     /* Labels of a step's batch that count; those of a load that don't are below 0.  NULL:
      * all count. */
     int64_t (*labels)(void *ctx, int64_t step);
+    /* Of what the encoder of an encoder and a decoder reads ('encoder'), or else of the rest: the
+     * positions [ret[0], ret[1]) of a sample of a step's batch that its text fills.  Attention looks at
+     * no others.  NULL: all are filled. */
+    void (*filled)(void *ctx, int encoder, int64_t step, int64_t sample, int32_t ret[2]);
     void (*close)(void *ctx); /* may be NULL */
     void *ctx;
-    const char *kind; /* "text", "tokens", "records", "idx", "csv", "synthetic" */
-    uint64_t digest;  /* of all that was read: equal where the samples are */
+    const char
+        *kind; /* "text", "tokens", "records", "idx", "images", "csv", "synthetic" */
+    uint64_t digest; /* of all that was read: equal where the samples are */
     /* How numbers are made of what is read, of text and csv; the feed's. */
     const void *preprocessing;
 };
@@ -50,6 +55,8 @@ struct topt_feed {
  *   "synthetic"   made from the seed, with a relation between input and labels to learn
  *   idx           the images of a classifier, scaled to -1..1; labels in the file that is
  *                 named like theirs; of a directory the images whose name starts with "train"
+ *   images        a folder with a folder of pictures (PNG, PNM) for each class, in order of name,
+ *                 cut to the model's shape and scaled to its size, -1..1
  *   csv           lines of features, then the class or the targets; a first line of names;
  *                 features are scaled to mean 0 and deviation 1
  *   tokens        "*.bin", or a folder of such: 16-bit numbers (nanoGPT), or a header and
@@ -103,6 +110,20 @@ void topt_feed_close(struct topt_feed *f); /* an empty one, too */
 
 struct topt_session;
 
+/* Fractions that are dropped while a model is trained, 0: none: of what residual connections add
+ * and of what goes into the first, of attention's weights, of what adapters read. */
+struct topt_dropout {
+    double residual, attention, adapter;
+};
+/* The program drops that of the session's; before topt_program_in_place(), which counts what
+ * is alive anew. */
+int topt_program_dropout(struct topt_program *p, const struct topt_dropout *d,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The program keeps running statistics of its batch norms, by which evaluations norm, and which
+ * checkpoints have; before topt_program_in_place(), too. */
+int topt_program_running(struct topt_program *p, struct topt_error *err) TOPT_MUST_CHECK;
+
 /* The learning rate of a step: up in a straight line over 'warmup' steps, then down along
  * half a cosine to 'lowest' at step 'last', where it stays; last 0: constant. */
 struct topt_lr_schedule {
@@ -122,6 +143,15 @@ struct topt_session_options {
     /* Gradients are scaled so that the norm of all together is at most this; 0: not.  The
      * program has to have that norm (topt_program_clip). */
     double clip;
+    struct topt_dropout dropout;
+    /* What the balance of experts counts beside the loss, of each choice of theirs: over a sample of T
+     * positions that take k of n experts each, n / (k T) times the sum over the experts of
+     * the positions that take one, times the mean share that the router gives it; the mean over the
+     * batch (DeepSeek-V2, 2024, "sequence-wise").  1 where all have equal parts.  0: not. */
+    double balance;
+    /* Operators that the program brings itself; borrowed. */
+    const struct topt_own *own;
+    int nown;
     /* Buckets (topt_program_bucket) are reduced behind backward, where the communicator can. */
     int overlap;
     uint64_t seed;
@@ -157,6 +187,9 @@ const double *topt_session_heard(const struct topt_session *s);
 
 /* The norm of all gradients in the last step, before scaling; 0 where the program has none. */
 double topt_session_gradient_norm(const struct topt_session *s);
+/* The balance of experts in the last step, 1 where all have equal parts: the mean over all choices of
+ * experts; 0 where there are none, or it counts nothing. */
+double topt_session_balance(const struct topt_session *s);
 double topt_session_lr(const struct topt_session *s); /* of the last step */
 
 /* The loss of forward alone over batches 0 to n - 1 of 'feed'; nothing is trained.

@@ -57,6 +57,10 @@ static const struct topt_option options[] = {
     {"most-share", TOPT_OPT_SHARE, AT(limits.most_share), "X",
      "GPUs of a job on several nodes that asked for fewer, as a share of those that it "
      "could use (default: 0.25)"},
+    {"reserve", TOPT_OPT_SHARE, AT(limits.reserve), "X",
+     "GPUs that stay free for jobs that come, where one gets more than it asked for, as "
+     "a "
+     "share of those that it could use (default: 0.25; 0: none)"},
     {"settle", TOPT_OPT_INT, AT(limits.settle_s), "SECONDS",
      "how long to leave a changed job alone (default: 600)"},
     {"log", TOPT_OPT_STRING, AT(log), "FILE",
@@ -514,7 +518,8 @@ int main(int argc, char **argv)
                                      .settle_s = 600,
                                      .most_overhead = 0.25,
                                      .least_overhead = 0.05,
-                                     .most_share = 0.25}}};
+                                     .most_share = 0.25,
+                                     .reserve = 0.25}}};
     struct topt_error err = {0};
     int rc = read_options(&r, argc, argv, &err);
     if (rc == 1)

@@ -221,6 +221,7 @@ static int decide(struct deal *d, const struct site_queue *q, int64_t now_s,
     d->m.p.most_permille = 1000 + (int64_t)(1000 * l->most_overhead);
     d->m.p.least_permille = 1000 + (int64_t)(1000 * l->least_overhead);
     d->m.p.share_permille = (int64_t)(1000 * l->most_share);
+    d->m.p.reserve_permille = (int64_t)(1000 * l->reserve);
     d->ret->idle = d->m.idle;
     d->ret->gpus = d->m.gpus;
     d->ret->n = d->m.njobs;

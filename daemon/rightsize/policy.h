@@ -23,8 +23,8 @@ struct rightsize_limits {
     double max_slowdown;        /* of a step, against what was submitted */
     int64_t settle_s;           /* a job that was changed is left alone for so long */
     const char *partitions;     /* of these alone; NULL: all */
-    double most_overhead, least_overhead,
-        most_share;                         /* of moldable backfill, as shares */
+    double most_overhead, least_overhead, most_share,
+        reserve;                            /* of moldable backfill, as shares */
     const struct topt_alloc_solver *solver; /* NULL: none */
 };
 

@@ -339,13 +339,13 @@ find_model(struct planner *p, const struct planner_question *q, struct topt_erro
     struct topt_text key = {0};
     struct topt_model *m = NULL;
     topt_text_add(&key, "%s %lld %lld %d %s %s", q->model_id, (long long)x->batch,
-                  (long long)x->seq, topt_query_context(x) > 1, x->train, q->what);
+                  (long long)x->seq, topt_query_apart(x), x->train, q->what);
     if (!key.oom && (m = kept_find(&p->models, key.s))) {
         topt_text_fini(&key);
         return m;
     }
     m = import(q->model, q->what, x->batch, x->seq, *x->train ? x->train : NULL,
-               topt_query_context(x) > 1, err);
+               topt_query_apart(x), err);
     if (m && (key.oom || kept_add(&p->models, key.s, m) < 0)) {
         if (key.oom)
             topt_model_destroy(m);

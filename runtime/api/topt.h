@@ -54,6 +54,33 @@ int topt_training_variable(struct topt_training *t, const char *name, int64_t ro
  * commas between ("" for none), and its attributes as a JSON object (NULL for none). */
 int topt_training_operator(struct topt_training *t, const char *kind, const char *name,
                            const char *inputs, const char *attributes);
+/* An operator of the program's own, which makes numbers of each position by itself.  Its extents and
+ * its cost are what the search goes by; samples and positions may lie on any rank, a position's
+ * numbers and the parameters stay together. */
+struct topt_own_positions {
+    int64_t n, width; /* positions at hand; numbers of each in x */
+    int64_t outputs, parameters;
+    int is_double;     /* numbers are double, else float */
+    const void *x, *w; /* [n, width]; the parameters */
+    void *y;           /* forward writes [n, outputs] */
+    const void *dy;    /* backward: the slopes of the loss by y */
+    void *dx,
+        *dw; /* it writes those by x, and adds those by w; NULL: nobody wants them */
+};
+struct topt_own_operator {
+    int64_t outputs; /* numbers of a position that it makes; 0: as many as it takes */
+    int64_t
+        parameters; /* of all positions, trained; they start normal with 'deviation', 0: 0.02 */
+    double deviation;
+    int64_t flops; /* operations of a position forward; backward counts twice as much */
+    void (*forward)(void *ctx, const struct topt_own_positions *p);
+    void (*backward)(void *ctx, const struct topt_own_positions *p);
+    void *ctx;
+};
+/* Such an operator in the model, on CPUs; 'what' is copied.  Before topt_training_load_strategy() for
+ * each of the plan's that is one. */
+int topt_training_own(struct topt_training *t, const char *name, const char *input,
+                      const struct topt_own_operator *what);
 /* "cross_entropy" or "mse" of a tensor against the samples' labels; a model has one. */
 int topt_training_loss(struct topt_training *t, const char *kind, const char *input);
 /* sgd, momentum, adam or adamw; 'lr' 0: its default.  Like operators, before the strategy. */
@@ -62,7 +89,7 @@ int topt_training_optimizer(struct topt_training *t, const char *name, double lr
 /* An option by its name and value, as `topt plan` and `topt run` have them.  Before the
  * strategy: train ("lora:8"), dtype (f32, f64), micro-batches.  Before the training is built:
  * schedule (constant, cosine), steps (where the cosine ends), warmup, min-lr, clip,
- * weight-decay, tokenizer. */
+ * weight-decay, dropout, attention-dropout, adapter-dropout, balance, tokenizer. */
 int topt_training_option(struct topt_training *t, const char *name, const char *value);
 
 /* ---- its strategy ---------------------------------------------------------------------------- */

@@ -38,6 +38,9 @@ int topt_train_linear(struct topt_train *t, const char *name, int x, int64_t fea
 int topt_train_apply(struct topt_train *t, const char *kind, const char *name,
                      int ninputs, const int *inputs, const struct topt_attrs *attrs);
 int topt_train_loss(struct topt_train *t, int logits);
+/* What operator 'own->name' of the kind "own" does; copied. */
+int topt_train_own(struct topt_train *t, const struct topt_own *own,
+                   struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The fastest strategy on as many devices as there are ranks, within 'memory_bytes'
  * each (0: what the profile's device has).  Rank 0 searches, the others get its plan.

@@ -1,6 +1,7 @@
 /* train.c - model, search and session behind one handle. */
 #include "client.h"
 #include "feed_model.h"
+#include "topt_array.h"
 #include "topt_json.h"
 #include "topt_text.h"
 #include "train_parts.h"
@@ -49,6 +50,9 @@ void topt_train_close(struct topt_train *t)
     for (int i = 0; i < t->nwords; i++)
         free(t->words[i]);
     free(t->words);
+    for (int i = 0; i < t->nown; i++)
+        free((char *)(uintptr_t)t->own[i].name);
+    free(t->own);
     free(t);
 }
 
@@ -113,6 +117,22 @@ int topt_train_linear(struct topt_train *t, const char *name, int x, int64_t fea
 {
     struct topt_attrs a = {.features = features};
     return topt_train_apply(t, "linear", name, 1, &x, &a);
+}
+
+int topt_train_own(struct topt_train *t, const struct topt_own *own,
+                   struct topt_error *err)
+{
+    if (t->session)
+        return topt_fail(err, TOPT_ERR_INVAL, "'%.80s' comes after the training is built",
+                         own->name);
+    char *name = strdup(own->name);
+    if (!name || TOPT_ROOM(t->own, t->nown, t->own_cap, 4)) {
+        free(name);
+        return topt_nomem(err, NULL);
+    }
+    t->own[t->nown] = *own;
+    t->own[t->nown++].name = name;
+    return 0;
 }
 
 int topt_train_loss(struct topt_train *t, int logits)
@@ -338,7 +358,8 @@ static int build(struct topt_train *t, int failed, double lr, uint64_t seed,
     failed = failed || topt_device_open_host(t->plan->settings.dtype, &t->device, err) ||
              lower_for(t, t->given.samples != NULL, err) ||
              (of->clip > 0 && topt_program_clip(t->program, err)) ||
-             tune(t->program, err);
+             topt_program_dropout(t->program, &of->dropout, err) ||
+             topt_program_running(t->program, err) || tune(t->program, err);
     if (topt_comm_agree(t->comm, failed, err))
         return -1;
     struct topt_session_options o = {.lr = lr,
@@ -347,6 +368,10 @@ static int build(struct topt_train *t, int failed, double lr, uint64_t seed,
                                      .say = say_failed,
                                      .ctx = t,
                                      .clip = of->clip,
+                                     .dropout = of->dropout,
+                                     .balance = of->balance,
+                                     .own = t->own,
+                                     .nown = t->nown,
                                      .schedule = {.warmup = of->warmup}};
     if (!isnan(of->weight_decay))
         o.weight_decay = of->weight_decay > 0 ? of->weight_decay : -1;

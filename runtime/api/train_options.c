@@ -22,6 +22,10 @@ static const struct topt_option rows[] = {
     {"min-lr", TOPT_OPT_REAL, AT(min_lr), "X", "where the cosine ends"},
     {"clip", TOPT_OPT_POSITIVE, AT(clip), "X", "norm of all gradients"},
     {"weight-decay", TOPT_OPT_REAL, AT(weight_decay), "X", "of adamw"},
+    {"dropout", TOPT_OPT_REAL, AT(dropout.residual), "X", "of what layers add"},
+    {"attention-dropout", TOPT_OPT_REAL, AT(dropout.attention), "X", "of its weights"},
+    {"adapter-dropout", TOPT_OPT_REAL, AT(dropout.adapter), "X", "of what adapters read"},
+    {"balance", TOPT_OPT_REAL, AT(balance), "X", "of experts, beside the loss"},
     {"tokenizer", TOPT_OPT_STRING, AT(tokenizer), "FILE", "by which texts are read"},
     {0}};
 

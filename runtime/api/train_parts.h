@@ -17,7 +17,8 @@ struct topt_asked {
 struct topt_train_options {
     const char *train, *dtype, *schedule, *tokenizer;
     int64_t micro_batches, steps, warmup;
-    double min_lr, clip, weight_decay;
+    double min_lr, clip, weight_decay, balance;
+    struct topt_dropout dropout;
 };
 
 struct topt_train {
@@ -35,6 +36,8 @@ struct topt_train {
     struct topt_train_options options;
     char **words; /* that options point to */
     int nwords, words_cap;
+    struct topt_own *own; /* their names are the training's */
+    int nown, own_cap;
     uint64_t seed;
     int64_t steps; /* done */
 };

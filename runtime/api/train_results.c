@@ -60,7 +60,10 @@ int topt_train_load_weights(struct topt_train *t, const char *folder,
 int topt_train_save_weights(struct topt_train *t, const char *config, const char *folder,
                             int merge, struct topt_error *err)
 {
-    struct topt_weights_folder to = {.dir = folder, .config = config, .merge = merge};
+    struct topt_weights_folder to = {.dir = folder,
+                                     .config = config,
+                                     .merge = merge,
+                                     .dropout = t->options.dropout.adapter};
     int64_t bytes;
     if (topt_train_is_built(t, err))
         return -1;

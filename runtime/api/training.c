@@ -3,13 +3,20 @@
  * The model is kept as the document that it would be in a file, so that operators are checked where
  * documents are, with the same words. */
 #include "topt.h"
+#include "topt_array.h"
 #include "topt_json.h"
 #include "topt_train.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PUBLIC __attribute__((visibility("default")))
+
+/* What the program said of an operator. */
+struct own {
+    struct topt_own_operator what;
+};
 
 struct topt_training {
     struct topt_train *train;
@@ -21,8 +28,10 @@ struct topt_training {
     double lr;
     char *plan;
     uint64_t seed;
-    char name[256]; /* of a parameter */
-    int shared;     /* every rank found out together that it failed */
+    char name[256];   /* of a parameter */
+    struct own **own; /* the program's operators */
+    int nown, own_cap;
+    int shared; /* every rank found out together that it failed */
 };
 
 /* A call's result; the first failure is kept. */
@@ -62,6 +71,9 @@ PUBLIC void topt_training_close(struct topt_training *t)
     topt_train_close(t->train);
     json_decref(t->ops);
     json_decref(t->doc);
+    for (int i = 0; i < t->nown; i++)
+        free(t->own[i]);
+    free(t->own);
     free(t->plan);
     free(t);
 }
@@ -167,6 +179,84 @@ PUBLIC int topt_training_variable(struct topt_training *t, const char *name, int
                                   int64_t columns)
 {
     return counted(t, "variable", name, rows > 0 ? rows : 0, columns);
+}
+
+/* A kernel's call in the words of the interface. */
+static struct topt_own_positions positions_of(const struct topt_own_call *c)
+{
+    return (struct topt_own_positions){.n = c->n,
+                                       .width = c->width,
+                                       .outputs = c->out,
+                                       .parameters = c->parameters,
+                                       .is_double = c->is_double,
+                                       .x = c->x,
+                                       .w = c->w,
+                                       .y = c->y,
+                                       .dy = c->dy,
+                                       .dx = c->dx,
+                                       .dw = c->dw};
+}
+
+static void own_forward(void *ctx, const struct topt_own_call *c)
+{
+    const struct own *o = ctx;
+    struct topt_own_positions p = positions_of(c);
+    o->what.forward(o->what.ctx, &p);
+}
+
+static void own_backward(void *ctx, const struct topt_own_call *c)
+{
+    const struct own *o = ctx;
+    struct topt_own_positions p = positions_of(c);
+    o->what.backward(o->what.ctx, &p);
+}
+
+static int keep_own(struct topt_training *t, const char *name,
+                    const struct topt_own_operator *what, struct topt_error *err)
+{
+    struct own *o = calloc(1, sizeof *o);
+    if (!what->forward || !what->backward) {
+        free(o);
+        return topt_fail(err, TOPT_ERR_INVAL, "'%.80s' has no forward, or no backward",
+                         name);
+    }
+    if (!o || TOPT_ROOM(t->own, t->nown, t->own_cap, 4)) {
+        free(o);
+        return topt_nomem(err, NULL);
+    }
+    o->what = *what;
+    t->own[t->nown++] = o;
+    struct topt_own own = {
+        .name = name, .forward = own_forward, .backward = own_backward, .ctx = o};
+    return topt_train_own(t->train, &own, err);
+}
+
+PUBLIC int topt_training_own(struct topt_training *t, const char *name, const char *input,
+                             const struct topt_own_operator *what)
+{
+    struct topt_error err = {0};
+    const struct {
+        const char *name;
+        int64_t n;
+    } count[] = {
+        {"features", what->outputs}, {"extra", what->parameters}, {"flops", what->flops}};
+    if (t->err.code)
+        return -1;
+    json_t *of = json_object();
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+        if (count[i].n)
+            json_object_set_new(of, count[i].name, json_integer(count[i].n));
+    if (what->deviation > 0)
+        json_object_set_new(of, "init_std", json_real(what->deviation));
+    char *text = topt_json_text(of, 0);
+    int rc = text ? topt_training_operator(t, "own", name, input, text) : 0;
+    if (text && !rc)
+        rc = done(t, keep_own(t, name, what, &err), &err);
+    else if (!text)
+        rc = done(t, topt_nomem(&err, NULL), &err);
+    json_decref(of);
+    free(text);
+    return rc;
 }
 
 PUBLIC int topt_training_loss(struct topt_training *t, const char *kind,

@@ -16,38 +16,12 @@
 
 enum { PATH = 4096, MOST_CONFIG = 1 << 20 };
 
-static const char first_ending[] = ".lora_a", second_ending[] = ".lora_b";
 static const char config_name[] = "adapter_config.json";
 
 static int ends_in(const char *s, const char *end)
 {
     size_t n = strlen(s), k = strlen(end);
     return n > k && !strcmp(s + n - k, end);
-}
-
-int topt_adapters_has(const struct topt_naming *n, int op)
-{
-    const char *name = n->model->op[op].name;
-    return ends_in(name, first_ending) || ends_in(name, second_ending);
-}
-
-const struct topt_adapter *topt_adapters_second(const struct topt_naming *n, int op)
-{
-    for (int i = 0; i < n->nadapters; i++)
-        if (n->adapter[i].b == op)
-            return &n->adapter[i];
-    return NULL;
-}
-
-int64_t topt_adapter_row(const struct topt_adapter *a, int64_t row)
-{
-    return row / a->unit * a->total + a->offset + row % a->unit;
-}
-
-struct topt_name_source topt_adapter_source(const struct topt_naming *n,
-                                            const struct topt_adapter *a, int64_t row)
-{
-    return topt_naming_source(n, a->parent, a->weight, topt_adapter_row(a, row));
 }
 
 /* ---- names ------------------------------------------------------------------------- */
@@ -142,7 +116,7 @@ static int name_adapter(struct topt_naming *n, int first, const char *stem,
 {
     struct topt_adapter a = {.a = first, .b = -1};
     char name[220], module[200];
-    snprintf(name, sizeof name, "%s%s", stem, second_ending);
+    snprintf(name, sizeof name, "%s%s", stem, TOPT_ADAPTER_SECOND);
     a.b = topt_model_find(n->model, name);
     if (a.b < 0 || place(n, &a, stem))
         return topt_fail(err, TOPT_ERR_INVAL, "the adapter '%.80s' is beside no module",
@@ -151,7 +125,7 @@ static int name_adapter(struct topt_naming *n, int first, const char *stem,
         return topt_nomem(err, NULL);
     a.weight = weight_of(&n->model->op[a.parent]);
     n->adapter[n->nadapters++] = a;
-    struct topt_name_source of = topt_adapter_source(n, &a, 0);
+    struct topt_name_source of = topt_naming_adapter_source(n, &a, 0);
     if (!of.piece || (topt_naming_is_shared(of.piece) &&
                       topt_naming_rows(n, of.piece->name) != of.piece->dim[0]))
         return 0;
@@ -167,10 +141,10 @@ int topt_adapters_name(struct topt_naming *n, struct topt_error *err)
     for (int i = 0; i < n->model->nops; i++) {
         const char *name = n->model->op[i].name;
         char stem[200];
-        if (!ends_in(name, first_ending))
+        if (!ends_in(name, TOPT_ADAPTER_FIRST))
             continue;
-        snprintf(stem, sizeof stem, "%.*s", (int)(strlen(name) - strlen(first_ending)),
-                 name);
+        snprintf(stem, sizeof stem, "%.*s",
+                 (int)(strlen(name) - strlen(TOPT_ADAPTER_FIRST)), name);
         if (name_adapter(n, i, stem, err))
             return -1;
     }
@@ -242,7 +216,7 @@ static json_t *targets_of(const struct topt_naming *n)
     json_t *list = json_array(), *seen = json_object();
     for (int i = 0; i < n->nadapters; i++) {
         const struct topt_adapter *a = &n->adapter[i];
-        struct topt_name_source of = topt_adapter_source(n, a, 0);
+        struct topt_name_source of = topt_naming_adapter_source(n, a, 0);
         char buf[200];
         const char *module = of.piece ? module_of(of.piece, buf) : "";
         if (*module && !json_object_get(seen, module)) {
@@ -274,7 +248,7 @@ static int is_turned(const struct topt_naming *n)
 }
 
 int topt_adapters_write_config(const struct topt_naming *n, const char *base,
-                               const char *dir, struct topt_error *err)
+                               const char *dir, double dropout, struct topt_error *err)
 {
     char path[PATH], folder[PATH];
     json_int_t rank = n->nadapters ? rows_of(&n->model->op[n->adapter[0].a]) : 0;
@@ -283,7 +257,7 @@ int topt_adapters_write_config(const struct topt_naming *n, const char *base,
     json_t *doc =
         json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:s, s:b, s:b, s:b, s:o}", "peft_type",
                   "LORA", "task_type", "CAUSAL_LM", "base_model_name_or_path", folder,
-                  "r", rank, "lora_alpha", rank, "lora_dropout", 0.0, "bias", "none",
+                  "r", rank, "lora_alpha", rank, "lora_dropout", dropout, "bias", "none",
                   "fan_in_fan_out", is_turned(n), "use_rslora", 0, "inference_mode", 1,
                   "target_modules", targets_of(n));
     char *text = doc ? topt_json_text(doc, 2) : NULL;

@@ -7,16 +7,6 @@
 /* Pieces of the adapters that the model has, behind all others.  An adapter that stands
  * beside a part of a module has no name there: it is left out. */
 int topt_adapters_name(struct topt_naming *n, struct topt_error *err) TOPT_MUST_CHECK;
-/* Is the operator one of an adapter's? */
-int topt_adapters_has(const struct topt_naming *n, int op);
-/* The adapter whose second map is operator 'op', or NULL. */
-const struct topt_adapter *topt_adapters_second(const struct topt_naming *n, int op);
-/* Row 'row' of a second map, among the rows of the operator that it is beside. */
-int64_t topt_adapter_row(const struct topt_adapter *a, int64_t row);
-/* That row there. */
-struct topt_name_source topt_adapter_source(const struct topt_naming *n,
-                                            const struct topt_adapter *a, int64_t row);
-
 /* The adapter_config.json in 'dir': what second maps are multiplied by ('*ret_scale').
  * INVAL for what is not read. */
 int topt_adapters_read_config(const char *dir, double *ret_scale,
@@ -27,6 +17,7 @@ int topt_adapters_check_file(const struct topt_naming *n,
                              struct topt_error *err) TOPT_MUST_CHECK;
 /* An adapter_config.json into 'dir'; 'base' is the folder or file of the model's config. */
 int topt_adapters_write_config(const struct topt_naming *n, const char *base,
-                               const char *dir, struct topt_error *err) TOPT_MUST_CHECK;
+                               const char *dir, double dropout,
+                               struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -7,7 +7,6 @@
  * values.  GPT-J turns neighbouring numbers of a head where others turn those half a head
  * apart, OPT's positions begin with row 2, and Gemma's norms multiply by one more than what is
  * stored.  topt_naming_source() says which, and reading and writing follow it. */
-#include "adapters.h"
 #include "naming.h"
 #include "topt_text.h"
 
@@ -62,7 +61,8 @@ static const struct {
                 {"bert", 0},
                 {"distilbert", 0},
                 {"t5", 0},
-                {"vit", 0}};
+                {"vit", 0},
+                {"resnet", 0}};
 enum { NFAMILIES = sizeof families / sizeof *families };
 
 /* ---- what there is ----------------------------------------------------------------- */
@@ -134,9 +134,7 @@ static int naming_init(struct topt_naming *n, const struct topt_program *p,
     const char *train = p->model->train;
     if (train && !n->model->train && topt_model_train(&n->model, train, err))
         return -1;
-    if (topt_model_weights(n->model, topt_naming_add, n))
-        return topt_nomem(err, NULL);
-    return topt_adapters_name(n, err);
+    return topt_model_weights(n->model, topt_naming_add, n) ? topt_nomem(err, NULL) : 0;
 }
 
 /* The config's operator of that name; -1: none, the model was made of something else. */
@@ -195,6 +193,40 @@ int topt_naming_open(struct topt_naming *n, const struct topt_program *p,
                    check_same(n, p, *ret_stay, *ret_n, config, err)
                ? -1
                : 0;
+}
+
+/* ---- adapters ---------------------------------------------------------------------- */
+
+static int ends_in(const char *s, const char *end)
+{
+    size_t n = strlen(s), k = strlen(end);
+    return n > k && !strcmp(s + n - k, end);
+}
+
+int topt_naming_is_adapter(const struct topt_naming *n, int op)
+{
+    const char *name = n->model->op[op].name;
+    return ends_in(name, TOPT_ADAPTER_FIRST) || ends_in(name, TOPT_ADAPTER_SECOND);
+}
+
+const struct topt_adapter *topt_naming_second(const struct topt_naming *n, int op)
+{
+    for (int i = 0; i < n->nadapters; i++)
+        if (n->adapter[i].b == op)
+            return &n->adapter[i];
+    return NULL;
+}
+
+int64_t topt_naming_adapter_row(const struct topt_adapter *a, int64_t row)
+{
+    return row / a->unit * a->total + a->offset + row % a->unit;
+}
+
+struct topt_name_source topt_naming_adapter_source(const struct topt_naming *n,
+                                                   const struct topt_adapter *a,
+                                                   int64_t row)
+{
+    return topt_naming_source(n, a->parent, a->weight, topt_naming_adapter_row(a, row));
 }
 
 /* ---- which row is which ------------------------------------------------------------ */
@@ -400,8 +432,8 @@ static struct topt_name_source source_of_piece(const struct topt_naming *n, int 
 static struct topt_name_source source_of_adapter(const struct topt_naming *n, int op,
                                                  int64_t row)
 {
-    const struct topt_adapter *a = topt_adapters_second(n, op);
-    int64_t at = a ? topt_adapter_source(n, a, row).at : row;
+    const struct topt_adapter *a = topt_naming_second(n, op);
+    int64_t at = a ? topt_naming_adapter_source(n, a, row).at : row;
     for (int i = n->base; i < n->n; i++)
         if (n->piece[i].op == op)
             return (struct topt_name_source){&n->piece[i], at};
@@ -411,7 +443,7 @@ static struct topt_name_source source_of_adapter(const struct topt_naming *n, in
 struct topt_name_source topt_naming_source(const struct topt_naming *n, int op,
                                            int operand, int64_t row)
 {
-    if (topt_adapters_has(n, op))
+    if (topt_naming_is_adapter(n, op))
         return source_of_adapter(n, op, row);
     struct topt_name_source several = source_of_piece(n, op, operand, row);
     if (several.piece)

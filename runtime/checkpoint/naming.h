@@ -6,6 +6,10 @@
 #include "tensor_file.h"
 #include "tensors.h"
 
+/* How the names of an adapter's two operators end. */
+#define TOPT_ADAPTER_FIRST  ".lora_a"
+#define TOPT_ADAPTER_SECOND ".lora_b"
+
 /* A tensor there. */
 struct topt_name_piece {
     char name[200];
@@ -61,6 +65,17 @@ int64_t topt_naming_rows(const struct topt_naming *n, const char *name);
 int topt_naming_is_shared(const struct topt_name_piece *p);
 /* What is added to a number from there. */
 double topt_naming_offset(const struct topt_naming *n, const struct topt_name_piece *p);
+
+/* Is the operator one of an adapter's? */
+int topt_naming_is_adapter(const struct topt_naming *n, int op);
+/* The adapter whose second map is operator 'op', or NULL. */
+const struct topt_adapter *topt_naming_second(const struct topt_naming *n, int op);
+/* Row 'row' of a second map, among the rows of the operator that it is beside. */
+int64_t topt_naming_adapter_row(const struct topt_adapter *a, int64_t row);
+/* That row there. */
+struct topt_name_source topt_naming_adapter_source(const struct topt_naming *n,
+                                                   const struct topt_adapter *a,
+                                                   int64_t row);
 
 /* A piece more; -1 without memory. */
 int topt_naming_add(void *naming, const struct topt_weight *w);

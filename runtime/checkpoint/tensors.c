@@ -46,6 +46,14 @@ int topt_stays(const struct topt_program *p, struct topt_stay **ret, int *ret_n,
     return 0;
 }
 
+int topt_stay_is_weight(const struct topt_program *p, int buffer)
+{
+    const struct topt_buffer *b = &p->buffer[buffer];
+    return b->cls == TOPT_CLASS_PARAM ||
+           (b->operand >= 0 &&
+            p->model->op[b->op].operand[b->operand].role == TOPT_SAVED);
+}
+
 struct topt_box topt_stay_box(const struct topt_program *p, int buffer, int rank)
 {
     const struct topt_buffer *b = &p->buffer[buffer];

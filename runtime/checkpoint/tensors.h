@@ -14,6 +14,8 @@ struct topt_stay {
 /* In order of their instructions; owned by the caller. */
 int topt_stays(const struct topt_program *p, struct topt_stay **ret, int *ret_n,
                struct topt_error *err) TOPT_MUST_CHECK;
+/* Is it of a model's weights, as files of them have it: a parameter, or a running statistic? */
+int topt_stay_is_weight(const struct topt_program *p, int buffer);
 /* Box of a rank's block, in elements. */
 struct topt_box topt_stay_box(const struct topt_program *p, int buffer, int rank);
 /* By rank: which of the ranks that hold the same block writes it; they take turns. */

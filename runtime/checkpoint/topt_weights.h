@@ -33,6 +33,7 @@ struct topt_weights_folder {
     const char
         *tokenizer; /* a tokenizer.json or the folder of one, copied; may be NULL */
     int merge;
+    double dropout; /* of what adapters read, for PEFT to know */
 };
 /* Is 'config', a config.json or the folder of one, of the program's model, and its family
  * among those that are written?  '*ret_bytes': what is written takes in f32 (a tensor that

@@ -4,6 +4,7 @@
 #include "memory.h"
 #include "naming.h"
 #include "number.h"
+#include "resnet.h"
 #include "topt_json.h"
 #include "topt_text.h"
 #include "topt_weights.h"
@@ -19,6 +20,17 @@ static const char ADAPTERS[] = "adapter_model.safetensors";
 static const char WEIGHTS[] = "model.safetensors";
 
 enum { PATH = 4096, MOST_CONFIG = 16 << 20, MOST_TOKENIZER = 256 << 20 };
+
+/* What there is of a config's model, and of the adapters that the program has beside it. */
+static int open_naming(struct topt_naming *n, const struct topt_program *p,
+                       const char *config, struct topt_stay **ret_stay, int *ret_n,
+                       struct topt_error *err)
+{
+    return topt_naming_open(n, p, config, ret_stay, ret_n, err) ||
+                   topt_resnet_name(n, err) || topt_adapters_name(n, err)
+               ? -1
+               : 0;
+}
 
 /* ---- reading ----------------------------------------------------------------------- */
 
@@ -136,7 +148,7 @@ static int load_row(const struct topt_naming *n, const struct topt_name_source *
     int64_t step = turned ? src->piece->dim[1] : 1;
     int64_t at = turned ? b->col * step + src->at : src->at * b->all_cols + b->col;
     double more = topt_naming_offset(n, src->piece);
-    double times = topt_adapters_second(n, src->piece->op) ? n->scale : 1;
+    double times = topt_naming_second(n, src->piece->op) ? n->scale : 1;
     for (int64_t j = 0; j < b->cols; j++)
         topt_number_put(to, row, j,
                         times * topt_number_get(from, data, at + j * step) + more);
@@ -195,7 +207,7 @@ static int load_parameter(const struct topt_naming *n, struct topt_session *s, i
                              "the config has no name for parameter '%s' of '%.80s'",
                              s->p->model->op[x->op].spec->operand[x->operand].name,
                              s->p->model->op[x->op].name);
-        if (load_row(n, &src, &b, s->dev->dtype, row, err) ||
+        if (load_row(n, &src, &b, topt_buffer_dtype(s, buffer), row, err) ||
             s->dev->ops->write(s->dev, (char *)s->ptr[buffer] + r * row_bytes, row,
                                row_bytes, err))
             return -1;
@@ -210,8 +222,8 @@ static int load_parameters(const struct topt_naming *n, struct topt_session *s,
 {
     for (int t = 0; t < nstays; t++) {
         int buffer = stay[t].buffer;
-        if (s->p->buffer[buffer].cls != TOPT_CLASS_PARAM ||
-            (!adapters && topt_adapters_has(n, topt_naming_op(n, s->p, buffer))))
+        if (!topt_stay_is_weight(s->p, buffer) ||
+            (!adapters && topt_naming_is_adapter(n, topt_naming_op(n, s->p, buffer))))
             continue;
         if (starts_anew(n, s->p, buffer))
             topt_text_add(anew, "%s%s", anew->len ? ", " : "", stay[t].name);
@@ -228,8 +240,8 @@ static int load_all(struct topt_session *s, const struct topt_weights_source *fr
     struct topt_stay *stay = NULL;
     struct topt_text anew = {0};
     int nstays = 0, adapters = from->adapters != NULL;
-    int rc = topt_naming_open(&n, s->p, from->config ? from->config : from->dir, &stay,
-                              &nstays, err);
+    int rc = open_naming(&n, s->p, from->config ? from->config : from->dir, &stay,
+                         &nstays, err);
     if (!rc && adapters && !n.nadapters)
         rc = topt_fail(err, TOPT_ERR_INVAL,
                        "the plan has no adapters for '%.200s'; plan with --train lora",
@@ -333,7 +345,7 @@ static char *lay_out(const struct topt_naming *n, const struct topt_program *p,
         if ((i >= n->base) != adapters)
             continue;
         for (int t = 0; t < nstays && !there; t++)
-            there = p->buffer[stay[t].buffer].cls == TOPT_CLASS_PARAM &&
+            there = topt_stay_is_weight(p, stay[t].buffer) &&
                     p->buffer[stay[t].buffer].operand == n->piece[i].operand &&
                     topt_naming_op(n, p, stay[t].buffer) == n->piece[i].op;
         struct topt_name_piece w = n->piece[i];
@@ -385,7 +397,7 @@ static int write_beside(const struct target *t, const struct topt_naming *n,
                         struct topt_error *err)
 {
     const struct topt_weights_folder *to = t->to;
-    if (t->adapters ? topt_adapters_write_config(n, to->config, to->dir, err)
+    if (t->adapters ? topt_adapters_write_config(n, to->config, to->dir, to->dropout, err)
                     : copy_into(to->dir, "config.json", to->config, MOST_CONFIG, err))
         return -1;
     return to->tokenizer
@@ -456,7 +468,7 @@ static int merge_one(struct topt_session *s, const struct topt_naming *n,
     int rc = gather_of(s, n, stay, nstays, a->a, &first, err) ||
              gather_of(s, n, stay, nstays, a->b, &second, err);
     for (int64_t r = 0; !rc && whole && r < rows; r++) {
-        double *row = whole + topt_adapter_row(a, r) * cols;
+        double *row = whole + topt_naming_adapter_row(a, r) * cols;
         for (int64_t k = 0; k < rank; k++)
             for (int64_t j = 0; j < cols; j++)
                 row[j] += second[r * rank + k] * first[k * cols + j];
@@ -506,7 +518,7 @@ int topt_weights_check(const struct topt_program *p, const char *config, int mer
     struct topt_naming n;
     struct topt_stay *stay = NULL;
     int nstays = 0;
-    int rc = topt_naming_open(&n, p, config, &stay, &nstays, err);
+    int rc = open_naming(&n, p, config, &stay, &nstays, err);
     int adapters = n.nadapters > 0 && !merge;
     if (!rc && merge && !n.nadapters)
         rc = topt_fail(err, TOPT_ERR_USAGE, "--merge: the plan has no adapters to merge");
@@ -526,14 +538,14 @@ int topt_weights_save(struct topt_session *s, const struct topt_weights_folder *
     struct topt_stay *stay = NULL;
     struct target t = {.to = to};
     int nstays = 0;
-    int failed = topt_naming_open(&n, s->p, to->config, &stay, &nstays, err);
+    int failed = open_naming(&n, s->p, to->config, &stay, &nstays, err);
     t.adapters = n.nadapters > 0 && !to->merge;
     failed = failed || (t.adapters && check_adapters(&n, err)) ||
              open_target(&t, &n, s, stay, nstays, err);
     int rc = topt_comm_agree(s->comm, failed, err);
     for (int i = 0; i < nstays && !rc; i++) {
-        int is_param = s->p->buffer[stay[i].buffer].cls == TOPT_CLASS_PARAM;
-        if (is_param && (int)topt_adapters_has(
+        int is_param = topt_stay_is_weight(s->p, stay[i].buffer);
+        if (is_param && (int)topt_naming_is_adapter(
                             &n, topt_naming_op(&n, s->p, stay[i].buffer)) == t.adapters)
             rc = save_parameter(s, &n, stay[i].buffer, stay, nstays, &t, err);
     }

@@ -78,6 +78,8 @@ int topt_metrics_step(struct topt_metrics *m, const struct topt_run *r, double e
     if (r->args.clip > 0)
         fprintf(m->f, ", \"gradient_norm\": %.9g",
                 topt_session_gradient_norm(r->session));
+    if (r->args.balance > 0)
+        fprintf(m->f, ", \"balance\": %.9g", topt_session_balance(r->session));
     if (isfinite(eval))
         fprintf(m->f, ", \"eval_loss\": %.9g", eval);
     if (isfinite(right))

@@ -166,6 +166,7 @@ static const char *tokenizer_of(const struct topt_run *r)
 int topt_run_save_weights(struct topt_run *r, struct topt_error *err)
 {
     struct topt_weights_folder to = {.dir = r->args.save_weights,
+                                     .dropout = r->args.dropout.adapter,
                                      .config = config_of(r),
                                      .tokenizer = tokenizer_of(r),
                                      .merge = r->args.merge};

@@ -75,7 +75,8 @@ static int clip(struct topt_run *r, struct topt_error *err)
 static int in_place(struct topt_run *r, struct topt_error *err)
 {
     int joins = !r->args.device || !strcmp(r->args.device, "host");
-    if (topt_program_in_place(r->own, joins, err))
+    if (topt_program_dropout(r->own, &r->args.dropout, err) ||
+        topt_program_running(r->own, err) || topt_program_in_place(r->own, joins, err))
         return -1;
     r->report.predicted_time_ns -= topt_in_place_saves_ns(r->own, r->plan->hw);
     return 0;

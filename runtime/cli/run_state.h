@@ -20,7 +20,8 @@ struct topt_run_args {
     int64_t every, keep;
     int resume;
     int64_t steps, seed, memory, watchdog;
-    double lr, weight_decay, min_lr, beta1, beta2, eps, clip;
+    double lr, weight_decay, min_lr, beta1, beta2, eps, clip, balance;
+    struct topt_dropout dropout;
     int64_t bucket; /* bytes */
     int overlap;
     int64_t warmup, eval_every, eval_batches;

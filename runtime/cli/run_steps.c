@@ -42,9 +42,13 @@ static void progress(struct topt_run *r, int last)
         return;
     r->shown_ns = t;
     topt_show_ns(topt_median_ns(r->step_ns, r->steps), took, sizeof took);
-    fprintf(stderr, "%sstep %lld of %lld, loss %.4f, %s per step%s",
+    char balance[48] = "";
+    if (r->args.balance > 0)
+        snprintf(balance, sizeof balance, "balance of experts %.3f, ",
+                 topt_session_balance(r->session));
+    fprintf(stderr, "%sstep %lld of %lld, loss %.4f, %s%s per step%s",
             tty ? "\r\033[K" : "", (long long)(r->first + r->steps),
-            (long long)r->args.steps, r->loss[r->steps - 1], took,
+            (long long)r->args.steps, r->loss[r->steps - 1], balance, took,
             tty && !last ? "" : "\n");
     fflush(stderr);
 }

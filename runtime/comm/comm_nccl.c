@@ -55,8 +55,8 @@ static int check(const struct nccl_api *api, ncclResult_t rc, const char *what,
                : topt_fail(err, TOPT_ERR_DEVICE, "%s: %s", what, api->GetErrorString(rc));
 }
 
-/* Communicators are non-blocking: a call that is not done yet is asked after until it is, or
- * fails, so that a rank that is gone ends in an error here instead of in silence. */
+/* A call that is not done yet is asked after until it is, or fails, so that a rank that is gone
+ * ends in an error here instead of in silence. */
 static int settled(const struct nccl_api *api, ncclComm_t comm, ncclResult_t rc,
                    const char *what, struct topt_error *err)
 {
@@ -77,10 +77,13 @@ static int settled(const struct nccl_api *api, ncclComm_t comm, ncclResult_t rc,
     return check(api, rc, what, err);
 }
 
-static ncclConfig_t non_blocking(void)
+/* The world's communicator is made without blocking, so that a missing rank is seen; it runs no
+ * collective.  Those that do block: on one that does not, NCCL starts a thread for each call
+ * (groupLaunchNonBlocking in its src/group.cc, from 2.14 on). */
+static ncclConfig_t config_of(int blocking)
 {
     ncclConfig_t c = NCCL_CONFIG_INITIALIZER;
-    c.blocking = 0;
+    c.blocking = blocking;
     c.splitShare = 1; /* splits use what their parent has */
     return c;
 }
@@ -155,7 +158,7 @@ static int split_off(struct topt_comm *c, uint32_t axes, const struct topt_comm_
     struct split *s = calloc(1, sizeof *s);
     if (!s)
         return topt_nomem(err, NULL);
-    ncclConfig_t config = non_blocking();
+    ncclConfig_t config = config_of(1);
     ncclResult_t rc = w->api.CommSplit(w->comm, g->device[0], c->rank, &s->comm, &config);
     if (settled(&w->api, w->comm, rc, "ncclCommSplit", err) ||
         settled(&w->api, s->comm, ncclInProgress, "ncclCommSplit", err)) {
@@ -405,7 +408,7 @@ static int start(struct topt_comm *c, struct topt_error *err)
     if (topt_comm_agree(control, failed, err) ||
         control->ops->broadcast(control, &id, sizeof id, err))
         return -1;
-    ncclConfig_t config = non_blocking();
+    ncclConfig_t config = config_of(0);
     ncclResult_t rc = w->api.CommInitRankConfig(&w->comm, c->size, id, c->rank, &config);
     failed = settled(&w->api, w->comm, rc, "ncclCommInitRank", err);
     return topt_comm_agree(control, failed, err);

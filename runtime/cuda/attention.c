@@ -1,4 +1,5 @@
-/* attention.c - attention by matrix products and the kernels of k_attention.h.
+/* attention.c - attention: in one kernel where flash.c has one, else by matrix products and the
+ * kernels of k_attention.h, as follows.
  *
  * Where queries, keys and values lie is attention.h's.  A block of queries of one head at a
  * time: its scores with all keys that any of them sees, a softmax of rows, the weighted sum
@@ -10,8 +11,7 @@
  * keys, values and tables get from many blocks and heads is added up in f32 in the device's
  * scratch, and rounded at the end.  A rotation is orthogonal, so gradients are rotated back by
  * the opposite angle. */
-#include "attention.h"
-#include "cuda.h"
+#include "flash.h"
 
 #include <string.h>
 
@@ -30,6 +30,7 @@ struct attend {
 /* A block of queries of one head. */
 struct block {
     int64_t first, n, from, to;
+    struct cu_mask mask;
     const char *q, *k, *v, *kr, *dy, *rp;
     int64_t ldq, ldk, ldv;
     char *y, *lse, *delta, *dq, *drp;
@@ -112,15 +113,9 @@ static int attend_init(struct attend *x, struct topt_device *d,
     const struct attention *a = &x->at;
     x->rotated_k = moved(x->p, a->rows * a->t * stat_bytes(x));
     x->scores = (struct cu_scores){.whole = a->whole,
-                                   .causal = o->causal,
-                                   .window = o->window,
-                                   .chunk = o->chunk,
                                    .cap = o->cap,
                                    .distance = o->distance,
                                    .scale = a->scale,
-                                   .behind = a->behind,
-                                   .first_key = a->first_key,
-                                   .keys = a->t,
                                    .ldl = a->ldl,
                                    .ldrp = a->ldrp,
                                    .side = a->side};
@@ -156,8 +151,9 @@ static struct block block_at(const struct attend *x, int64_t b, int64_t g, int64
                         .dq = moved(c->grad[a->q], q),
                         .slope = slope_of_head(a, head),
                         .drp = c->grad[ATTENTION_RP] ? x->drp + head * w : NULL};
-    keys_seen(a, first, &ret.from, &other);
-    keys_seen(a, first + ret.n - 1, &other, &ret.to);
+    keys_seen(a, b, first, &ret.from, &other);
+    keys_seen(a, b, first + ret.n - 1, &other, &ret.to);
+    ret.mask = topt_cuda_mask(a, b);
     if (x->rotated) {
         ret.q = x->rotated_q;
         ret.k = x->rotated_k;
@@ -180,31 +176,18 @@ static struct cu_scores scores_of(const struct attend *a, const struct block *k)
     s.width = k->to - k->from;
     s.first = k->first;
     s.from = k->from;
+    s.mask = k->mask;
     return s;
 }
 
 /* ---- rotary embeddings ------------------------------------------------------------- */
-
-static struct cu_rotate rotation(const struct topt_attrs *a, int64_t pairs, double sign)
-{
-    return (struct cu_rotate){.pairs = pairs,
-                              .heads = 1,
-                              .theta = a->rope_theta,
-                              .factor = a->rope_factor,
-                              .context = (double)a->rope_context,
-                              .slow = a->rope_slow,
-                              .fast = a->rope_fast,
-                              .by_pair = a->rope_by_pair,
-                              .scale = 1,
-                              .sign = sign};
-}
 
 /* 'n' rows of a head from position 'first' on. */
 static int rotate(const struct attend *a, void *dst, int64_t ldd, const void *src,
                   int64_t lds, int wide_src, int64_t first, int64_t n, double sign,
                   struct topt_error *err)
 {
-    struct cu_rotate r = rotation(&a->call->op->attrs, a->at.own / 2, sign);
+    struct cu_rotate r = topt_cuda_rotation(&a->call->op->attrs, a->at.own / 2, sign);
     r.dst = dst;
     r.src = src;
     r.ldd = ldd;
@@ -351,13 +334,21 @@ static int all_blocks(const struct attend *a,
     return 0;
 }
 
+static int blocks_fwd(struct topt_device *d, const struct topt_kernel_call *c,
+                      struct topt_error *err)
+{
+    struct attend a;
+    return attend_init(&a, d, c, err) || all_blocks(&a, block_fwd, err) ? -1 : 0;
+}
+
 int topt_cuda_attention_fwd(struct topt_device *d, const struct topt_kernel_call *c,
                             const struct cu_call *f, struct topt_error *err)
 {
-    struct attend a;
+    struct attention at = attention_of(c);
     size_t bytes =
         (size_t)(f->rows[ATTENTION_LSE] * f->cols[ATTENTION_LSE] * d->state_bytes);
-    if (attend_init(&a, d, c, err) || all_blocks(&a, block_fwd, err))
+    if (topt_cuda_flash_takes(d, &at) ? topt_cuda_flash_fwd(d, c, err)
+                                      : blocks_fwd(d, c, err))
         return -1;
     if (!c->value[ATTENTION_MOST] || bytes == 0 || dev_of(d)->dry)
         return 0;
@@ -476,7 +467,10 @@ int topt_cuda_attention_bwd(struct topt_device *d, const struct topt_kernel_call
                             const struct cu_call *f, struct topt_error *err)
 {
     struct attend a;
+    struct attention at = attention_of(c);
     (void)f;
+    if (topt_cuda_flash_takes(d, &at))
+        return topt_cuda_flash_bwd(d, c, err);
     if (attend_init(&a, d, c, err) ||
         d->ops->zero(d, a.drp, a.at.table * a.at.ldrp * stat_bytes(&a), err))
         return -1;
@@ -492,44 +486,9 @@ int topt_cuda_attention_delta(struct topt_device *d, const struct topt_kernel_ca
                               const struct cu_call *f, struct topt_error *err)
 {
     struct attend a;
+    struct attention at = attention_of(c);
     (void)f;
+    if (topt_cuda_flash_takes(d, &at))
+        return topt_cuda_flash_delta(d, c, err);
     return attend_init(&a, d, c, err) || all_blocks(&a, block_sums, err) ? -1 : 0;
-}
-
-/* ---- rotary as an operator of its own ---------------------------------------------- */
-
-static int rotary(struct topt_device *d, const struct topt_kernel_call *c, void *dst,
-                  const void *src, double sign, struct topt_error *err)
-{
-    enum { X };
-    const struct topt_attrs *x = &c->op->attrs;
-    struct cuda_device *dev = d->impl;
-    struct cu_rotate r = rotation(x, x->rope_dim / 2, sign);
-    int64_t row = c->box[X].len[2] * c->op->operand[X].dim[2].unit;
-    r.dst = dst;
-    r.src = src;
-    r.ldd = r.lds = row;
-    r.period = c->box[X].len[1] > 0 ? c->box[X].len[1] : 1;
-    r.rows = c->box[X].len[0] * c->box[X].len[1];
-    r.first = c->off[1];
-    r.heads = row / x->head_dim;
-    r.width = x->head_dim;
-    r.scale = x->scale > 0 ? x->scale : 1;
-    return dst && r.rows > 0
-               ? topt_cuda_launched(dev->math->rotate(dev->stream, &r), c, err)
-               : 0;
-}
-
-int topt_cuda_rotary_fwd(struct topt_device *d, const struct topt_kernel_call *c,
-                         const struct cu_call *f, struct topt_error *err)
-{
-    (void)f;
-    return rotary(d, c, c->value[1], c->value[0], 1, err);
-}
-
-int topt_cuda_rotary_bwd(struct topt_device *d, const struct topt_kernel_call *c,
-                         const struct cu_call *f, struct topt_error *err)
-{
-    (void)f;
-    return rotary(d, c, c->grad[0], c->grad[1], -1, err);
 }

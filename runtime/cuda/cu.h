@@ -91,29 +91,59 @@ typedef int cu_launch(void *stream, const struct cu_call *c);
 
 /* Rows of heads rotated by their positions; sign -1 rotates back.  Of each head of 'width'
  * numbers number j and number j + pairs, for j below 'pairs'; the rest is copied.  Row r is
- * at position first + r modulo 'period'. */
+ * at position first + r modulo 'period'.  'heads' follow each other; of 'groups' of them (0: one)
+ * one starts dst_group, src_group after the other. */
 struct cu_rotate {
     void *dst;
     const void *src; /* may be dst */
     int wide_src;    /* under bf16: src is in f32 */
     int64_t ldd, lds, rows, heads, width, pairs, first, period;
+    int64_t groups, dst_group, src_group;
     double theta, sign, scale;
     double factor, context, slow,
         fast; /* scaled angles, as topt_rope_step() takes them */
     int by_pair;
 };
 
-/* 'n' queries from 'first' on, and the keys [from, from + width) of 'keys' local ones;
- * query i sees those up to i + behind where causal.  p and dp are [n, width] of what
- * statistics are in, lse and delta 'ldl' apart.  With a table of relative positions: 'side'
- * buckets on each side. */
+/* Which of 'keys' local keys a query sees: query i those up to i + behind where causal, of them
+ * the last 'window', and those of its own run of 'chunk', where these are set; and none but the
+ * sample's keys [filled, end), the rest being padding. */
+struct cu_mask {
+    int64_t keys, behind, window, chunk, first_key, filled, end;
+    int causal;
+};
+
+/* 'n' queries from 'first' on, and the keys [from, from + width) of the local ones.  p and dp
+ * are [n, width] of what statistics are in, lse and delta 'ldl' apart.  With a table of
+ * relative positions: 'side' buckets on each side. */
 struct cu_scores {
     void *p, *dp, *lse, *delta, *drp;
     const void *rp;
-    int64_t n, width, first, from, keys, behind, window, chunk, first_key, ldl, ldrp;
+    int64_t n, width, first, from, ldl, ldrp;
     int64_t side, distance;
-    double scale, cap, slope;     /* slope: added for each position of distance */
-    int causal, whole, sums_only; /* whole: all keys are here */
+    struct cu_mask mask;
+    double scale, cap, slope; /* slope: added for each position of distance */
+    int whole, sums_only;     /* whole: all keys are here */
+};
+
+/* Rows of heads: how far, in numbers, from one sample, group of heads, head and row to the
+ * next. */
+struct cu_heads {
+    void *p;
+    int64_t sample, group, head, row;
+};
+
+/* Attention of all heads at once, 'd' numbers of keys and 'vd' of values each.  Forward writes y
+ * and lse.  flash_rows writes delta where 'sums' asks for it, else reads it, and then dq where
+ * that is given; flash_keys writes dk and dv.  'vectors': rows may be read in 16 bytes at once.
+ * bf16 alone, statistics f32; d and vd at most CU_FLASH_WIDTH. */
+enum { CU_FLASH_WIDTH = 128 };
+struct cu_flash {
+    struct cu_heads q, k, v, y, dy, dq, dk, dv, lse, delta;
+    struct cu_mask mask;
+    int64_t batch, groups, heads, s, d, vd; /* heads: of a group */
+    double scale, cap;
+    int sums, vectors;
 };
 
 /* dst[rows, cols] = src, from what statistics are in. */
@@ -363,7 +393,8 @@ struct cu_interact {
     X(selective_made_back, selective) X(selective_carry, selective)                       \
     X(selective_out, selective) X(selective_back, selective)                              \
     X(bag_get, bag) X(bag_put, bag) X(interact_get, interact) X(interact_put, interact)    \
-    X(causal_conv_get, causal) X(causal_conv_put, causal) X(causal_conv_weights, causal)
+    X(causal_conv_get, causal) X(causal_conv_put, causal) X(causal_conv_weights, causal)   \
+    X(flash_forward, flash) X(flash_rows, flash) X(flash_keys, flash)
 /* clang-format on */
 
 /* ---- the rest ------------------------------------------------------------------------ */

@@ -16,7 +16,7 @@
 #include "topt_device.h"
 #include "topt_module.h"
 
-enum { CUDA_WORKSPACE_BYTES = 32 << 20 };
+enum { CUDA_WORKSPACE_BYTES = 32 << 20, CUDA_PRODUCT_BUCKETS = 256 };
 #ifndef CUDA_SPAN_BYTES /* of scratch at once, for what is done in parts */
 #define CUDA_SPAN_BYTES (128 << 20)
 #endif
@@ -25,18 +25,26 @@ struct cuda_product;
 
 struct cuda_device {
     int index;
+    int capability;      /* major number of its compute capability */
     cudaStream_t stream; /* the queue of computation */
     cudaStream_t beside; /* that of communication, where a program uses it; else NULL */
     cublasLtHandle_t lt;
     const struct cu_math *math;
-    int dry;                       /* a call prepares and does nothing */
-    struct cuda_product *products; /* as they were set up, by shape */
+    int dry; /* a call prepares and does nothing */
+    /* as they were set up, by their shapes' hashes */
+    struct cuda_product *products[CUDA_PRODUCT_BUCKETS];
     void *workspace, *scratch;
     int64_t scratch_bytes;
 };
 
 /* 0, or -1 with what the runtime says about 'rc'. */
 int topt_cuda_check(cudaError_t rc, const char *what, struct topt_error *err);
+/* The device is the calling thread's from here on. */
+int topt_cuda_enter(const struct topt_device *d, struct topt_error *err);
+/* Memory of the device, in the order of its stream; NULL is given back, too. */
+int topt_cuda_alloc(struct topt_device *d, int64_t bytes, void **ret,
+                    struct topt_error *err);
+void topt_cuda_release(struct topt_device *d, void *p);
 /* At least 'bytes' of the device's memory, valid until the next call. */
 int topt_cuda_scratch(struct topt_device *d, int64_t bytes, void **ret,
                       struct topt_error *err);
@@ -92,6 +100,11 @@ cuda_kernel topt_cuda_bn_apply, topt_cuda_bn_bwd_apply, topt_cuda_bn_bwd_sum,
     topt_cuda_slice_fwd, topt_cuda_tokens_bwd, topt_cuda_tokens_fwd,
     topt_cuda_transpose_bwd, topt_cuda_transpose_fwd, topt_cuda_untokens_bwd,
     topt_cuda_untokens_fwd;
+
+/* Rotations as an operator's attributes have them, of heads of 2 'pairs' rotated numbers; sign -1
+ * turns back.  Pointers, rows and heads are the caller's to fill in. */
+struct cu_rotate topt_cuda_rotation(const struct topt_attrs *a, int64_t pairs,
+                                    double sign);
 
 /* 'rc' of the kernels of cu.h. */
 int topt_cuda_launched(int rc, const struct topt_kernel_call *c, struct topt_error *err);

@@ -30,52 +30,14 @@ _Static_assert((int)CU_RELU == TOPT_ACT_RELU && (int)CU_GELU == TOPT_ACT_GELU &&
                    (int)CU_QUICK_GELU + 1 == TOPT_ACT_COUNT,
                "cu.h repeats activations");
 
-int topt_cuda_check(cudaError_t rc, const char *what, struct topt_error *err)
-{
-    if (!rc)
-        return 0;
-    cudaGetLastError(); /* it is told here, not by the next kernel */
-    return topt_fail(err,
-                     rc == cudaErrorMemoryAllocation ? TOPT_ERR_NOMEM : TOPT_ERR_DEVICE,
-                     "%s: %s", what, cudaGetErrorString(rc));
-}
-
-/* CUDA has a current device for each thread, and a kernel goes to a stream of that one
- * only: whoever calls may be another thread than the one that opened the device, or have
- * opened several. */
-static int enter(const struct topt_device *d, struct topt_error *err)
-{
-    return topt_cuda_check(cudaSetDevice(dev_of(d)->index), "choosing a GPU", err);
-}
-
 /* ---- memory ------------------------------------------------------------------------ */
-
-static int cuda_alloc(struct topt_device *d, int64_t bytes, void **ret,
-                      struct topt_error *err)
-{
-    if (enter(d, err))
-        return -1;
-    cudaError_t rc =
-        cudaMallocAsync(ret, (size_t)(bytes > 0 ? bytes : 1), dev_of(d)->stream);
-    if (!rc)
-        return 0;
-    topt_cuda_check(rc, "allocation", err);
-    return topt_wrap(err, "%lld bytes of the GPU's memory", (long long)bytes);
-}
-
-/* In the stream's order, so work in flight may still use it. */
-static void cuda_release(struct topt_device *d, void *p)
-{
-    if (p)
-        cudaFreeAsync(p, dev_of(d)->stream);
-}
 
 static int cuda_zero(struct topt_device *d, void *p, int64_t bytes,
                      struct topt_error *err)
 {
     if (bytes <= 0 || dev_of(d)->dry)
         return 0;
-    return enter(d, err)
+    return topt_cuda_enter(d, err)
                ? -1
                : topt_cuda_check(cudaMemsetAsync(p, 0, (size_t)bytes, dev_of(d)->stream),
                                  "zeroing", err);
@@ -93,7 +55,7 @@ static int cuda_memory(struct topt_device *d, int64_t *ret_free, int64_t *ret_al
     size_t unused = 0, all = 0;
     uint64_t kept = 0, used = 0;
     cudaMemPool_t pool;
-    if (enter(d, err))
+    if (topt_cuda_enter(d, err))
         return -1;
     cudaError_t rc = cudaMemGetInfo(&unused, &all);
     if (!rc)
@@ -115,7 +77,7 @@ static int transfer(struct topt_device *d, void *dst, const void *src, int64_t b
 {
     if (bytes <= 0)
         return 0;
-    if (enter(d, err))
+    if (topt_cuda_enter(d, err))
         return -1;
     cudaError_t rc = cudaMemcpyAsync(dst, src, (size_t)bytes, kind, dev_of(d)->stream);
     return topt_cuda_check(rc, "copy", err) || cuda_sync(d, err) ? -1 : 0;
@@ -136,7 +98,7 @@ static int cuda_read(struct topt_device *d, void *host, const void *src, int64_t
 static int cuda_alloc_host(struct topt_device *d, int64_t bytes, void **ret,
                            struct topt_error *err)
 {
-    return enter(d, err)
+    return topt_cuda_enter(d, err)
                ? -1
                : topt_cuda_check(cudaMallocHost(ret, (size_t)(bytes > 0 ? bytes : 1)),
                                  "pinned memory", err);
@@ -146,22 +108,6 @@ static void cuda_release_host(struct topt_device *d, void *p)
 {
     (void)d;
     cudaFreeHost(p);
-}
-
-int topt_cuda_scratch(struct topt_device *d, int64_t bytes, void **ret,
-                      struct topt_error *err)
-{
-    struct cuda_device *c = dev_of(d);
-    if (bytes > c->scratch_bytes) {
-        cuda_release(d, c->scratch);
-        c->scratch = NULL;
-        c->scratch_bytes = 0;
-        if (cuda_alloc(d, bytes, &c->scratch, err))
-            return -1;
-        c->scratch_bytes = bytes;
-    }
-    *ret = c->scratch;
-    return 0;
 }
 
 /* ---- boxes and sums ---------------------------------------------------------------- */
@@ -200,7 +146,7 @@ static int run_boxes(struct topt_device *d, const struct topt_box_copy *c,
                      box_kernel *kernel, const char *what, struct topt_error *err)
 {
     int64_t n, first = topt_box_tables(c->shape, &c->region, &n);
-    if (enter(d, err))
+    if (topt_cuda_enter(d, err))
         return -1;
     for (int64_t k = first; k < first + n; k++) {
         struct topt_shape one;
@@ -234,7 +180,7 @@ static int cuda_add(struct topt_device *d, void *dst, const void *src, int64_t n
                     int wide, struct topt_error *err)
 {
     struct cuda_device *c = dev_of(d);
-    if (enter(d, err))
+    if (topt_cuda_enter(d, err))
         return -1;
     int rc = (wide ? c->math->add_wide : c->math->add)(c->stream, dst, src, n);
     return topt_cuda_check((cudaError_t)rc, "sum", err);
@@ -387,13 +333,6 @@ static cuda_kernel *const product[TOPT_KERNEL_COUNT] = {
     [TOPT_K_CAUSAL_CONV_FWD] = topt_cuda_causal_conv_fwd,
     [TOPT_K_CAUSAL_CONV_BWD] = topt_cuda_causal_conv_bwd,
 };
-
-int topt_cuda_launched(int rc, const struct topt_kernel_call *c, struct topt_error *err)
-{
-    if (topt_cuda_check((cudaError_t)rc, topt_kernel_name(c->kernel), err))
-        return topt_wrap(err, "%s", c->op->name);
-    return 0;
-}
 
 static struct cu_call flatten(const struct topt_kernel_call *c)
 {
@@ -554,7 +493,7 @@ static int cuda_kernel_run(struct topt_device *d, const struct topt_kernel_call 
         return topt_fail(err, TOPT_ERR_DEVICE,
                          "the cuda device has no kernel '%s' yet; run with --device host",
                          topt_kernel_name(c->kernel));
-    if (enter(d, err))
+    if (topt_cuda_enter(d, err))
         return -1;
     struct cu_call f = flatten(c);
     if (!own)
@@ -615,7 +554,7 @@ static int cuda_update(struct topt_device *d, const struct topt_update_call *cal
             "the cuda device has no optimizer '%s' yet; run with --device host",
             topt_optimizer_name(c->optimizer));
     }
-    if (enter(d, err))
+    if (topt_cuda_enter(d, err))
         return -1;
     return topt_cuda_check((cudaError_t)dev_of(d)->math->update(dev_of(d)->stream, &u),
                            "update", err);
@@ -633,8 +572,8 @@ static void cuda_close(struct topt_device *d)
         cudaStreamDestroy(c->beside);
     }
     if (c->stream) {
-        cuda_release(d, c->workspace);
-        cuda_release(d, c->scratch);
+        topt_cuda_release(d, c->workspace);
+        topt_cuda_release(d, c->scratch);
         cudaStreamSynchronize(c->stream);
         topt_cuda_gemm_forget(c);
         cudaStreamDestroy(c->stream);
@@ -649,8 +588,8 @@ static const struct topt_device_ops cuda_ops = {
     .name = "cuda",
     .abi = TOPT_DEVICE_ABI,
     .close = cuda_close,
-    .alloc = cuda_alloc,
-    .release = cuda_release,
+    .alloc = topt_cuda_alloc,
+    .release = topt_cuda_release,
     .zero = cuda_zero,
     .write = cuda_write,
     .read = cuda_read,
@@ -698,10 +637,13 @@ static int keep_memory(int index, struct topt_error *err)
 static int start(struct topt_device *d, struct topt_error *err)
 {
     struct cuda_device *c = dev_of(d);
-    if (enter(d, err) || keep_memory(c->index, err) ||
+    if (topt_cuda_enter(d, err) || keep_memory(c->index, err) ||
+        topt_cuda_check(cudaDeviceGetAttribute(
+                            &c->capability, cudaDevAttrComputeCapabilityMajor, c->index),
+                        "compute capability", err) ||
         topt_cuda_check(cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking),
                         "stream", err) ||
-        cuda_alloc(d, CUDA_WORKSPACE_BYTES, &c->workspace, err))
+        topt_cuda_alloc(d, CUDA_WORKSPACE_BYTES, &c->workspace, err))
         return -1;
     return cublasLtCreate(&c->lt) == CUBLAS_STATUS_SUCCESS
                ? 0

@@ -4,6 +4,7 @@
 #include "k_elementwise.h"
 #include "k_norm.h"
 #include "k_attention.h"
+#include "k_flash.h"
 #include "k_xent.h"
 #include "k_image.h"
 #include "k_channel.h"

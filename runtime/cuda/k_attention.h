@@ -44,16 +44,22 @@ DEVICE double rotate_source(const struct cu_rotate *c, int64_t i)
     return c->wide_src ? (double)STAT(c->src)[i] : (double)get(IN(c->src), i);
 }
 
+BOTH int64_t rotated_heads(const struct cu_rotate *c)
+{
+    return c->heads * (c->groups > 0 ? c->groups : 1);
+}
+
 /* Number j of the rotated part of a head and its partner, or one that stays.  May be in
  * place. */
 KERNEL rotate_each(CALL(cu_rotate) c)
 {
-    int64_t parts = c.width - c.pairs, per_row = c.heads * parts;
+    int64_t parts = c.width - c.pairs, all = rotated_heads(&c), per_row = all * parts;
     EACH(i, c.rows * per_row)
     {
-        int64_t r = quotient(i, per_row), h = quotient(rest(i, per_row), parts);
-        int64_t j = rest(i, parts), src = r * c.lds + h * c.width;
-        int64_t dst = r * c.ldd + h * c.width;
+        int64_t r = quotient(i, per_row), head = quotient(rest(i, per_row), parts);
+        int64_t g = quotient(head, c.heads), h = rest(head, c.heads);
+        int64_t j = rest(i, parts), src = r * c.lds + g * c.src_group + h * c.width;
+        int64_t dst = r * c.ldd + g * c.dst_group + h * c.width;
         if (j >= c.pairs) {
             put(OUT(c.dst), dst + c.pairs + j, N(rotate_source(&c, src + c.pairs + j)));
             continue;
@@ -69,8 +75,8 @@ KERNEL rotate_each(CALL(cu_rotate) c)
 
 static int rotate(void *stream, const struct cu_rotate *c)
 {
-    LAUNCH(rotate_each, blocks_for(c->rows * c->heads * (c->width - c->pairs)), stream,
-           c);
+    LAUNCH(rotate_each,
+           blocks_for(c->rows * rotated_heads(c) * (c->width - c->pairs)), stream, c);
     return 0;
 }
 
@@ -86,19 +92,26 @@ DEVICE int64_t between(int64_t x, int64_t low, int64_t high)
     return x < low ? low : x > high ? high : x;
 }
 
+/* Query 'i' sees the local keys [from, to). */
+DEVICE void mask_keys(const struct cu_mask *m, int64_t i, int64_t *from, int64_t *to)
+{
+    int64_t end = i + m->behind + 1, after = m->causal ? 0 : m->window - 1;
+    *to = m->causal || m->window ? between(end + after, 0, m->keys) : m->keys;
+    *from = m->window ? between(end - m->window, 0, *to) : 0;
+    if (m->chunk) {
+        int64_t run = (end - 1 + m->first_key) / m->chunk * m->chunk - m->first_key;
+        *from = between(run, *from, *to);
+    }
+    *from = between(*from, m->filled, m->end);
+    *to = between(*to, *from, m->end);
+}
+
 /* Row 'r' sees the keys [from, to) of those that have scores. */
 DEVICE void seen_keys(const struct cu_scores *c, int64_t r, int64_t *from, int64_t *to)
 {
-    int64_t end = c->first + r + c->behind + 1;
-    int64_t after = c->causal ? 0 : c->window - 1;
-    int64_t last = c->causal || c->window ? between(end + after, 0, c->keys) : c->keys;
-    int64_t start = c->window ? between(end - c->window, 0, last) : 0;
-    if (c->chunk) {
-        int64_t run = (end - 1 + c->first_key) / c->chunk * c->chunk - c->first_key;
-        start = between(run, start, last);
-    }
-    *from = between(start - c->from, 0, c->width);
-    *to = between(last - c->from, *from, c->width);
+    mask_keys(&c->mask, c->first + r, from, to);
+    *from = between(*from - c->from, 0, c->width);
+    *to = between(*to - c->from, *from, c->width);
 }
 
 /* The distance from which on bucket k of a side holds. */
@@ -115,8 +128,8 @@ DEVICE int64_t bucket_start(const struct cu_scores *c, int64_t k)
 /* The bucket of a key 'apart' positions after the query. */
 DEVICE int64_t bucket_of(const struct cu_scores *c, int64_t apart)
 {
-    int64_t far = apart < 0 ? -apart : c->causal ? 0 : apart, exact = c->side / 2;
-    int64_t other = !c->causal && apart > 0 ? c->side : 0;
+    int64_t far = apart < 0 ? -apart : c->mask.causal ? 0 : apart, exact = c->side / 2;
+    int64_t other = !c->mask.causal && apart > 0 ? c->side : 0;
     if (far < exact)
         return far + other;
     double power =
@@ -133,7 +146,7 @@ DEVICE int64_t bucket_of(const struct cu_scores *c, int64_t apart)
 /* Key of column 0 less the query of row 'r'. */
 DEVICE int64_t apart_at(const struct cu_scores *c, int64_t r)
 {
-    return c->from - (c->first + r + c->behind);
+    return c->from - (c->first + r + c->mask.behind);
 }
 
 DEVICE stat adjusted(const struct cu_scores *c, int64_t r, int64_t j, stat x)
@@ -289,7 +302,7 @@ DEVICE wide bucket_sum(const struct cu_scores *c, int64_t r, int64_t bucket)
         high = far < 0 ? c->width : query + far;
     } else {
         low = far < 0 ? 0 : query - far + 1;
-        high = c->causal && k == 0 ? c->width : query - near + 1;
+        high = c->mask.causal && k == 0 ? c->width : query - near + 1;
     }
     seen_keys(c, r, &from, &to);
     low = low > from ? low : from;
@@ -303,7 +316,7 @@ DEVICE wide bucket_sum(const struct cu_scores *c, int64_t r, int64_t bucket)
 KERNEL table_buckets(CALL(cu_scores) c)
 {
     SHARED wide sum[THREADS];
-    BLOCKS(bucket, c.causal ? c.side : 2 * c.side)
+    BLOCKS(bucket, c.mask.causal ? c.side : 2 * c.side)
     {
         PHASE
         {
@@ -322,7 +335,7 @@ KERNEL table_buckets(CALL(cu_scores) c)
 
 static int table_slopes(void *stream, const struct cu_scores *c)
 {
-    LAUNCH(table_buckets, c->causal ? c->side : 2 * c->side, stream, c);
+    LAUNCH(table_buckets, c->mask.causal ? c->side : 2 * c->side, stream, c);
     return 0;
 }
 
@@ -368,8 +381,10 @@ KERNEL attention_weight_each(CALL(cu_call) c)
 {
     EACH(i, elements(&c, MERGE_LSE))
     STAT(c.value[MERGE_WEIGHT])
-    [i] = (stat)exp((double)STAT(c.value[MERGE_LSE])[i] -
-                    (double)STAT(c.value[MERGE_MOST])[i]);
+    [i] = STAT(c.value[MERGE_LSE])[i] > -INFINITY
+              ? (stat)exp((double)STAT(c.value[MERGE_LSE])[i] -
+                          (double)STAT(c.value[MERGE_MOST])[i])
+              : 0;
 }
 
 static int attention_weight(void *stream, const struct cu_call *c)
@@ -386,7 +401,9 @@ KERNEL attention_merge_rows(CALL(cu_call) c)
     {
         double whole = (double)STAT(c.value[MERGE_MOST])[i] +
                        log((double)STAT(c.value[MERGE_WEIGHT])[i]);
-        num share = N(exp((double)STAT(c.value[MERGE_LSE])[i] - whole));
+        num share = STAT(c.value[MERGE_LSE])[i] > -INFINITY
+                        ? N(exp((double)STAT(c.value[MERGE_LSE])[i] - whole))
+                        : 0;
         WAIT;
         PHASE
         {

@@ -45,11 +45,23 @@ static void product_free(struct cuda_product *p)
 
 void topt_cuda_gemm_forget(struct cuda_device *d)
 {
-    for (struct cuda_product *p = d->products, *next; p; p = next) {
-        next = p->next;
-        product_free(p);
+    for (int i = 0; i < CUDA_PRODUCT_BUCKETS; i++) {
+        for (struct cuda_product *p = d->products[i], *next; p; p = next) {
+            next = p->next;
+            product_free(p);
+        }
+        d->products[i] = NULL;
     }
-    d->products = NULL;
+}
+
+/* FNV-1a over the numbers of a shape. */
+static unsigned bucket_of(const struct shape *s)
+{
+    const int64_t *x = (const int64_t *)s;
+    uint64_t h = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < sizeof *s / sizeof *x; i++)
+        h = (h ^ (uint64_t)x[i]) * 0x100000001b3u;
+    return (unsigned)(h >> 32) % CUDA_PRODUCT_BUCKETS;
 }
 
 /* Largest power of two, at most 256, that divides the addresses of all matrices:
@@ -148,7 +160,8 @@ static int find(struct topt_device *dev, const struct shape *s, struct cuda_prod
                 struct topt_error *err)
 {
     struct cuda_device *d = dev->impl;
-    for (struct cuda_product *p = d->products; p; p = p->next)
+    struct cuda_product **bucket = &d->products[bucket_of(s)];
+    for (struct cuda_product *p = *bucket; p; p = p->next)
         if (!memcmp(&p->shape, s, sizeof *s)) {
             *ret = p;
             return 0;
@@ -166,8 +179,8 @@ static int find(struct topt_device *dev, const struct shape *s, struct cuda_prod
                          "cuBLASLt takes no product of %lld x %lld x %lld (status %d)",
                          (long long)s->m, (long long)s->n, (long long)s->k, (int)rc);
     }
-    p->next = d->products;
-    d->products = p;
+    p->next = *bucket;
+    *bucket = p;
     *ret = p;
     return 0;
 }

@@ -6,10 +6,13 @@
 #include "buckets.h"
 #include "topt_clock.h"
 #include "clip.h"
+#include "dropout.h"
 #include "exchange.h"
 #include "init.h"
 #include "memory.h"
 #include "number.h"
+#include "padding.h"
+#include "running.h"
 #include "rows.h"
 
 #include <math.h>
@@ -147,9 +150,20 @@ static int load_all(struct topt_session *s, const struct topt_instr *i,
     return 0;
 }
 
-static int call_of(const struct topt_session *s, const struct topt_instr *i,
+/* Ranks that hold copies of the same tokens: only the one at 0 along each such axis
+ * counts. */
+static int counts_loss(const struct topt_session *s, const struct topt_layout *l)
+{
+    for (int a = 0; a < s->p->mesh.naxes; a++)
+        if (l->at[a] == TOPT_REPLICATE && topt_mesh_coord(&s->p->mesh, s->comm->rank, a))
+            return 0;
+    return 1;
+}
+
+static int call_of(struct topt_session *s, const struct topt_instr *i,
                    struct topt_kernel_call *c, struct topt_error *err)
 {
+    enum { ROUTED = 1 };
     const struct topt_op *op = &s->p->model->op[i->op];
     *c = s->bound[i->op];
     c->kernel = i->kernel;
@@ -157,6 +171,11 @@ static int call_of(const struct topt_session *s, const struct topt_instr *i,
     c->step = s->step;
     c->labels = s->labels;
     c->first_sample = first_sample(s);
+    c->filled = s->feed->filled ? c->filled : NULL;
+    c->dropout = s->evaluates ? 0 : s->options.dropout.attention;
+    if (i->kernel == TOPT_K_ROUTE_FWD && s->options.balance > 0 && !i->backward &&
+        counts_loss(s, &s->p->buffer[i->value[ROUTED]].layout))
+        c->balanced = &s->balanced;
     for (int o = 0; o < op->spec->noperands; o++) {
         if ((i->value[o] >= 0 && alive(s, i->value[o], err)) ||
             (i->grad[o] >= 0 && alive(s, i->grad[o], err)))
@@ -166,16 +185,6 @@ static int call_of(const struct topt_session *s, const struct topt_instr *i,
         c->wide_grads |= (uint32_t)(i->grad[o] >= 0 && is_wide(s, i->grad[o])) << o;
     }
     return 0;
-}
-
-/* Ranks that hold copies of the same tokens: only the one at 0 along each such axis
- * counts. */
-static int counts_loss(const struct topt_session *s, const struct topt_layout *l)
-{
-    for (int a = 0; a < s->p->mesh.naxes; a++)
-        if (l->at[a] == TOPT_REPLICATE && topt_mesh_coord(&s->p->mesh, s->comm->rank, a))
-            return 0;
-    return 1;
 }
 
 /* Of a cross-entropy whose kernels were run: labels that count, and those of them whose logit
@@ -215,9 +224,13 @@ static int do_kernel(struct topt_session *s, const struct topt_instr *i,
     for (int k = 0; k < n; k++)
         if (call_of(s, i + k, &c[k], err))
             return -1;
+    if (s->evaluates && i->kernel == TOPT_K_BN_APPLY && topt_running_take(s, i, err))
+        return -1;
     if (n > 1 ? s->dev->ops->kernels(s->dev, c, n, err)
               : s->dev->ops->kernel(s->dev, c, err))
         return -1;
+    if (!s->evaluates && i->kernel == TOPT_K_BN_APPLY)
+        return topt_running_give(s, i, err);
     return s->evaluates && i->kernel == TOPT_K_XENT_LOSS ? count_right(s, i, err) : 0;
 }
 
@@ -272,6 +285,12 @@ static int do_rows(struct topt_session *s, const struct topt_instr *i,
         return topt_wrap(err, "rows of '%s'", s->p->model->op[i->op].name);
     return i->kind == TOPT_I_ROWS_ADD ? topt_session_rows_add(s, i, err)
                                       : topt_session_rows_fetch(s, i, err);
+}
+
+static int do_drop(struct topt_session *s, const struct topt_instr *i,
+                   struct topt_error *err)
+{
+    return alive(s, i->a, err) || alive(s, i->b, err) ? -1 : topt_session_drop(s, i, err);
 }
 
 static int do_reduce(struct topt_session *s, const struct topt_instr *i,
@@ -473,11 +492,14 @@ static int run_part(struct topt_session *s, int from, int to, enum part part,
         [TOPT_I_LOSS] = do_loss,     [TOPT_I_UPDATE] = do_update,
         [TOPT_I_NORM] = do_norm,     [TOPT_I_ROWS_FETCH] = do_rows,
         [TOPT_I_ROWS_ADD] = do_rows, [TOPT_I_BUCKET] = do_bucket,
+        [TOPT_I_DROP] = do_drop,
     };
     /* gradients are whole from the last micro-batch on */
     int behind = s->overlaps && part == ALL && from >= s->p->micro_begin &&
                  to == s->p->micro_end && s->micro + 1 == s->p->settings.micro_batches;
     int64_t before = topt_clock_ns();
+    if (from == s->p->micro_begin)
+        topt_padding_fill(s);
     for (int i = from; i < to; i++) {
         const struct topt_instr *instr = &s->p->instr[i];
         if (left_out(s, i, part))
@@ -508,6 +530,8 @@ static int64_t scratch_of(const struct topt_session *s, const struct topt_instr 
         return topt_buffer_bytes(s, i->a);
     if (i->kind == TOPT_I_NORM)
         return topt_clip_scratch(s);
+    if (i->kind == TOPT_I_KERNEL && i->kernel == TOPT_K_BN_APPLY)
+        return topt_running_scratch(s, i);
     if (i->kind != TOPT_I_KERNEL || i->kernel != TOPT_K_LOAD)
         return 0;
     for (int o = 0; o < s->p->model->op[i->op].spec->noperands; o++) {
@@ -550,6 +574,15 @@ static int make_ready(struct topt_session *s, struct topt_error *err)
     return topt_scratch(s, most) ? 0 : topt_nomem(err, NULL);
 }
 
+static const struct topt_own *own_of(const struct topt_session *s,
+                                     const struct topt_op *op)
+{
+    for (int k = 0; k < s->options.nown; k++)
+        if (!strcmp(s->options.own[k].name, op->name))
+            return &s->options.own[k];
+    return NULL;
+}
+
 /* What all calls of an operator's kernels have in common. */
 static void bind(struct topt_session *s)
 {
@@ -559,8 +592,11 @@ static void bind(struct topt_session *s)
         struct topt_kernel_call *c = &s->bound[k];
         *c = (struct topt_kernel_call){.op = op,
                                        .micro_batches = p->settings.micro_batches,
+                                       .balance = s->options.balance,
+                                       .own = own_of(s, op),
                                        .seed = s->options.seed};
         topt_op_box(op, &p->config[k], &p->mesh, s->comm->rank, c->off, c->len);
+        c->filled = topt_padding_of(s, k, c->off[0]);
         for (int o = 0; o < op->spec->noperands; o++)
             c->box[o] = topt_operand_box(op, o, &p->config[k], &p->mesh, s->comm->rank);
     }
@@ -578,6 +614,7 @@ static struct topt_kernel_call call_to_come(const struct topt_session *s,
 {
     struct topt_kernel_call c = s->bound[in->op];
     c.kernel = in->kernel;
+    c.filled = s->feed->filled ? c.filled : NULL;
     c.at = in->at;
     for (int o = 0; o < c.op->spec->noperands; o++) {
         c.value[o] = place_of(s, in->value[o]);
@@ -647,6 +684,8 @@ static int allocate(struct topt_session *s, struct topt_error *err)
     if (!s->ptr || !s->together || !s->bytes || !s->counts || !s->rows_heap ||
         !s->rows_named || !s->bound)
         return topt_nomem(err, NULL);
+    if (topt_padding_open(s, err) || topt_dropout_open(s, err))
+        return -1;
     bind(s);
     return 0;
 }
@@ -705,6 +744,47 @@ static int works_with_rows(const struct topt_program *p)
     return 0;
 }
 
+/* Is it said of each operator of the program's what it does? */
+static int check_own(const struct topt_model *m, const struct topt_session_options *o,
+                     struct topt_error *err)
+{
+    for (int k = 0; k < m->nops; k++) {
+        int known = strcmp(m->op[k].spec->name, "own") != 0;
+        for (int i = 0; i < o->nown && !known; i++)
+            known = !strcmp(o->own[i].name, m->op[k].name);
+        if (!known)
+            return topt_fail(
+                err, TOPT_ERR_INVAL,
+                "'%.80s' is an operator of a program's own: the program that has "
+                "it trains it (topt_training_own)",
+                m->op[k].name);
+    }
+    return 0;
+}
+
+static int routers_of(const struct topt_model *m)
+{
+    int n = 0;
+    for (int k = 0; k < m->nops; k++)
+        n += !strcmp(m->op[k].spec->name, "route");
+    return n;
+}
+
+static int check_balance(const struct topt_model *m, const struct topt_device *device,
+                         double balance, struct topt_error *err)
+{
+    if (balance > 0 && !routers_of(m))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "there is no balance of experts: '%.80s' has no router",
+                         m->name);
+    return balance > 0 && strcmp(device->ops->name, "host") != 0
+               ? topt_fail(
+                     err, TOPT_ERR_INVAL,
+                     "the balance of experts is learnt on CPUs only; run with --device "
+                     "host or without --balance")
+               : 0;
+}
+
 /* Can the device run the program, with these options? */
 static int check_program(const struct topt_program *p, const struct topt_device *device,
                          const struct topt_session_options *options,
@@ -714,7 +794,10 @@ static int check_program(const struct topt_program *p, const struct topt_device 
         return topt_fail(
             err, TOPT_ERR_INVAL, "the program is in %s, the device computes in %s",
             topt_dtype_name(p->settings.dtype), topt_dtype_name(device->dtype));
-    if (check_settings(&p->settings, err) || topt_model_check_run(p->model, err))
+    if (check_settings(&p->settings, err) || topt_model_check_run(p->model, err) ||
+        topt_dropout_check(&options->dropout, device, err) ||
+        check_balance(p->model, device, options->balance, err) ||
+        check_own(p->model, options, err))
         return -1;
     if (strcmp(device->ops->name, "host") && works_with_rows(p))
         return topt_fail(err, TOPT_ERR_INVAL,
@@ -758,7 +841,8 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
     s->meter.granule = p->settings.granule_bytes > 0 ? p->settings.granule_bytes : 1;
     int failed = topt_comm_bind(comm, &p->mesh, err) || allocate(s, err);
     if (topt_comm_agree(comm, failed, err) || topt_comm_agree(comm, start(s, err), err) ||
-        topt_comm_agree(comm, run(s, 0, p->init_end, err), err)) {
+        topt_comm_agree(comm, run(s, 0, p->init_end, err) || topt_running_open(s, err),
+                        err)) {
         topt_session_destroy(s);
         return -1;
     }
@@ -780,6 +864,9 @@ void topt_session_destroy(struct topt_session *s)
     free(s->counts);
     free(s->bound);
     free(s->together);
+    free(s->filled);
+    free(s->drop_op);
+    free(s->drop_model);
     free(s->scratch);
     free(s);
 }
@@ -800,15 +887,17 @@ double topt_lr_at(const struct topt_lr_schedule *c, double lr, int64_t step)
 static int tell_all(struct topt_session *s, int says, double *ret_loss,
                     struct topt_error *err)
 {
-    double all[1 + TOPT_SESSION_WORDS] = {s->loss};
+    enum { LOSS, BALANCE, WORDS };
+    double all[WORDS + TOPT_SESSION_WORDS] = {s->loss, s->balanced};
     if (says && s->options.say)
-        s->options.say(s->options.ctx, all + 1);
+        s->options.say(s->options.ctx, all + WORDS);
     topt_run_at(s->options.place, s->step, s->loss_at, 1);
-    if (s->comm->ops->sum(s->comm, all, 1 + TOPT_SESSION_WORDS, err))
+    if (s->comm->ops->sum(s->comm, all, WORDS + TOPT_SESSION_WORDS, err))
         return topt_wrap(err, "the sum of the loss");
     if (says)
-        memcpy(s->heard, all + 1, sizeof s->heard);
-    *ret_loss = all[0];
+        memcpy(s->heard, all + WORDS, sizeof s->heard);
+    *ret_loss = all[LOSS];
+    s->balance = all[BALANCE];
     return 0;
 }
 
@@ -823,7 +912,7 @@ int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_erro
     double loss = 0;
     const struct topt_program *p = s->p;
     int64_t rounds = p->settings.micro_batches;
-    s->loss = 0;
+    s->loss = s->balanced = 0;
     s->scale = 1;
     count_labels(s);
     s->lr = topt_lr_at(&s->options.schedule, s->options.lr, s->step);
@@ -833,6 +922,8 @@ int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_erro
     if (rc || run(s, p->micro_end, p->ninstr, err) || s->dev->ops->sync(s->dev, err) ||
         tell_all(s, 1, &loss, err))
         return topt_wrap(err, "step %lld", (long long)s->step + 1);
+    int routers = routers_of(p->model);
+    s->balance /= routers ? (double)(routers * p->model->batch * rounds) : 1;
     s->step++;
     *ret_loss = loss / (double)rounds;
     return 0;
@@ -892,12 +983,14 @@ int topt_session_logits(struct topt_session *s, const struct topt_feed *feed,
     if (s->comm->size > 1 || at < 0)
         return topt_fail(err, TOPT_ERR_INVAL, "logits are read on a single rank");
     s->feed = feed;
+    s->evaluates = 1;
     s->step = s->micro = 0;
     count_labels(s);
     int rc = run_part(s, p->micro_begin, at, FORWARD, err) ||
              read_logits(s, p->instr[at].value[0], position, ret, n, err) ||
              run_part(s, at, p->micro_end, FORWARD, err);
     s->step = step;
+    s->evaluates = 0;
     s->feed = &s->options.feed;
     return rc ? -1 : 0;
 }
@@ -940,11 +1033,13 @@ int topt_session_predict(struct topt_session *s, const struct topt_feed *feed,
     int64_t step = s->step, n = outputs_of_part(s);
     int rc = n ? 0 : topt_fail(err, TOPT_ERR_INVAL, "the model has no outputs");
     s->feed = feed;
+    s->evaluates = 1;
     s->step = 0;
     count_labels(s);
     for (s->micro = 0; !rc && s->micro < s->p->settings.micro_batches; s->micro++)
         rc = predict_part(s, ret + s->micro * n, err);
     s->step = step;
+    s->evaluates = 0;
     s->feed = &s->options.feed;
     return rc ? topt_wrap(err, "prediction") : 0;
 }
@@ -957,6 +1052,11 @@ const double *topt_session_heard(const struct topt_session *s)
 double topt_session_gradient_norm(const struct topt_session *s)
 {
     return s->norm;
+}
+
+double topt_session_balance(const struct topt_session *s)
+{
+    return s->balance;
 }
 
 double topt_session_lr(const struct topt_session *s)

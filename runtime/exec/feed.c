@@ -141,6 +141,9 @@ static int open_feed(const struct topt_feed *like, const char *data,
                          "--data is missing: a text to train on, or 'synthetic'");
     if (!data || !strcmp(data, "synthetic"))
         return topt_feed_synthetic(m, seed, ret, err);
+    if (topt_feed_needs_of(m).features && topt_feed_is_image_folder(data))
+        return topt_feed_images(data, preprocessing_of(like, "images"), m, seed, ret,
+                                err);
     if (topt_feed_is_tokens(data))
         return topt_feed_tokens(data, NULL, windows, m, seed, ret, err);
     return open_files(like, data, windows, m, seed, ret, err);

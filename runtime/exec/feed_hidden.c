@@ -199,6 +199,15 @@ static int64_t labels(void *ctx, int64_t step)
     return f->batch * (f->objective == TOPT_LEARN_MASKED ? f->hides : said_by_decoder(f));
 }
 
+/* Of what an encoder reads: what was not cut, the gaps, and the end. */
+static void filled(void *ctx, int encoder, int64_t step, int64_t sample, int32_t ret[2])
+{
+    const struct hidden *f = ctx;
+    (void)step, (void)sample;
+    if (encoder)
+        ret[1] = (int32_t)(f->window - f->hides + f->runs + 1);
+}
+
 static void close_hidden(void *ctx)
 {
     struct hidden *f = ctx;
@@ -273,6 +282,7 @@ int topt_feed_hidden(struct topt_feed *inner, enum topt_objective o,
         *ret = *inner;
         ret->load = load;
         ret->labels = labels;
+        ret->filled = o == TOPT_LEARN_SPANS ? filled : NULL;
         ret->close = close_hidden;
         ret->ctx = f;
         return 0;

@@ -323,6 +323,19 @@ static int64_t labels(void *ctx, int64_t step)
     return n;
 }
 
+/* A decoder does not look ahead, to where its padding is. */
+static void filled(void *ctx, int encoder, int64_t step, int64_t sample, int32_t ret[2])
+{
+    const struct records *f = ctx;
+    const struct record *r = sample_of(f, step * f->batch + sample);
+    int64_t n = encoder                            ? r->second - r->from
+                : f->objective == TOPT_LEARN_SPANS ? f->seq
+                                                   : r->to - r->from;
+    int64_t first = f->at_end ? f->seq - n : 0;
+    ret[0] = (int32_t)first;
+    ret[1] = (int32_t)(first + n);
+}
+
 static void close_records(void *ctx)
 {
     struct records *f = ctx;
@@ -394,6 +407,7 @@ int topt_feed_records(const char *path, const struct topt_tokenizer *t,
     f->t = NULL; /* the caller's, from here on of no use */
     *ret = (struct topt_feed){.load = load,
                               .labels = labels,
+                              .filled = f->objective == TOPT_LEARN_NEXT ? NULL : filled,
                               .close = close_records,
                               .ctx = f,
                               .kind = "records",

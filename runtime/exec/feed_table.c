@@ -1,13 +1,14 @@
 /* feed_table.c - samples that stand in a table of numbers: idx files (as of MNIST) and
- * csv.
+ * csv; pictures.
  *
  * A row has the features of a sample and its answers: a class for a loss over classes,
- * else targets.  The row of a sample is drawn by (seed, step, place in the batch). */
+ * else targets.  Each row comes once before any comes again, in an order of its own each
+ * time. */
 #include "feed_file.h"
 #include "feed_model.h"
+#include "feed_order.h"
 #include "feed_table.h"
 #include "number.h"
-#include "random.h"
 #include "topt_text.h"
 
 #include <errno.h>
@@ -25,12 +26,13 @@ struct table {
     int64_t rows, width, nanswers, batch;
     uint64_t seed;
     struct scaling *scaling; /* of each feature; NULL: they stay as they are */
+    char *names;             /* of classes */
 };
 
 static int64_t row_of(const struct table *t, int64_t step, int64_t sample)
 {
-    uint64_t at = (uint64_t)(step * t->batch + sample);
-    return (int64_t)(topt_random(t->seed, at) % (uint64_t)t->rows);
+    uint64_t at = (uint64_t)(step * t->batch + sample), n = (uint64_t)t->rows;
+    return (int64_t)topt_shuffled(topt_mix(t->seed + at / n), n, at % n);
 }
 
 static int load_whole(void *ctx, const struct topt_op *op, int operand, int64_t step,
@@ -89,6 +91,7 @@ static void close_table(void *ctx)
     free(t->answers);
     free(t->pixels);
     free(t->scaling);
+    free(t->names);
     free(t);
 }
 
@@ -253,6 +256,28 @@ out:
     free(name);
     free(labels);
     return rc;
+}
+
+/* ---- pictures ---------------------------------------------------------------------- */
+
+int topt_feed_of_pictures(const struct topt_pictures *p, const struct topt_model *m,
+                          uint64_t seed, struct topt_feed *ret, struct topt_error *err)
+{
+    struct topt_feed_needs n = topt_feed_needs_of(m);
+    struct table *t = table_create(m, &n, seed, err);
+    if (!t) {
+        free(p->pixel);
+        free(p->answer);
+        free(p->names);
+        return -1;
+    }
+    t->pixels = p->pixel;
+    t->answers = p->answer;
+    t->rows = p->rows;
+    t->names = p->names;
+    *ret = table_feed(t, "images", p->digest);
+    ret->preprocessing = t->names;
+    return 0;
 }
 
 /* ---- csv --------------------------------------------------------------------------- */

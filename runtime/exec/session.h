@@ -38,6 +38,13 @@ struct topt_session {
     struct topt_kernel_call *bound; /* by operator: what all of its kernels are told */
     uint8_t *
         together; /* by instruction: kernels, from this one on, that are done in one pass */
+    int32_t
+        *filled; /* of what the rest reads, then of what an encoder reads, by sample of a
+                        micro-batch: the positions that are no padding */
+    double balanced; /* this rank's balance of experts, over the micro-batches so far */
+    double balance;  /* of all ranks */
+    struct topt_op *drop_op; /* by operator: what drops numbers of its output or input */
+    struct topt_model *drop_model;
     int overlaps;  /* buckets are reduced behind backward */
     void *scratch; /* host memory, grown on demand */
     int64_t scratch_bytes;

@@ -62,6 +62,9 @@ void topt_instr_words(const struct topt_program *p, int instr, char *buf, size_t
         snprintf(buf, size, "the exchange of gradients' rows of '%.80s'",
                  p->model->op[i->op].name);
         break;
+    case TOPT_I_DROP:
+        snprintf(buf, size, "dropout of %s%s", tensor, when);
+        break;
     case TOPT_I_NORM:
         snprintf(buf, size, "the norm of all gradients");
         break;

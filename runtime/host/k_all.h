@@ -22,6 +22,7 @@
 #include "k_ssd.h"
 #include "k_delta.h"
 #include "k_selective.h"
+#include "k_own.h"
 #include "k_update.h"
 #include "k_together.h"
 
@@ -139,6 +140,8 @@ static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_SELECT_BWD] = select_bwd,
     [TOPT_K_DROPOUT_FWD] = dropout_fwd,
     [TOPT_K_DROPOUT_BWD] = dropout_bwd,
+    [TOPT_K_OWN_FWD] = own_fwd,
+    [TOPT_K_OWN_BWD] = own_bwd,
     [TOPT_K_SOFTMAX_SUM] = softmax_sum,
     [TOPT_K_SOFTMAX_FWD] = softmax_fwd,
     [TOPT_K_SOFTMAX_DOT] = softmax_dot,

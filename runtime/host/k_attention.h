@@ -16,6 +16,7 @@
  * the whole.  Backward then needs the rows' sums of p dp over all keys before anything
  * else. */
 #include "attention.h"
+#include "k_drop.h"
 
 enum { MOST_BUCKETS = 1024 }; /* as the row takes */
 
@@ -71,7 +72,7 @@ static void attend_init(struct attend *ret, const struct topt_kernel_call *c, re
 /* A block of queries of one head: pointers at its first row, but for keys and values at the
  * group's first; keys [from, to) are those that any of its rows sees. */
 struct attend_block {
-    int64_t first, n, from, to;
+    int64_t sample, head, first, n, from, to;
     double slope; /* ALiBi's slope of the head */
     const real *q, *k, *v, *kr, *rp, *dy;
     int64_t ldq, ldk;
@@ -82,7 +83,7 @@ struct attend_block {
 static void row_keys(const struct attention *a, const struct attend_block *k, int64_t i,
                      int64_t *from, int64_t *to)
 {
-    keys_seen(a, k->first + i, from, to);
+    keys_seen(a, k->sample, k->first + i, from, to);
     *from = limited(*from - k->from, 0, k->to - k->from);
     *to = limited(*to - k->from, *from, k->to - k->from);
 }
@@ -123,7 +124,9 @@ static struct attend_block block_at(const struct attend *x, int64_t b, int64_t g
     int64_t q = query_at(a, b, g, i, first), y = row * a->ldy + head * a->vd;
     int64_t kv = key_at(a, b, g), kr = b * a->t * a->ldkr, stat = row * a->ldl + head;
     int64_t other;
-    struct attend_block k = {.first = first,
+    struct attend_block k = {.sample = b,
+                             .head = head,
+                             .first = first,
                              .slope = slope_of_head(a, head),
                              .n = a->s - first < a->rows ? a->s - first : a->rows,
                              .q = offset_of(c->value[a->q], q),
@@ -141,8 +144,8 @@ static struct attend_block block_at(const struct attend *x, int64_t b, int64_t g
                              .dkv = offset_of(c->grad[a->kv], kv),
                              .dkr = offset_of(c->grad[ATTENTION_KR], kr),
                              .drp = offset_of(c->grad[ATTENTION_RP], head)};
-    keys_seen(a, first, &k.from, &other);
-    keys_seen(a, first + k.n - 1, &other, &k.to);
+    keys_seen(a, b, first, &k.from, &other);
+    keys_seen(a, b, first + k.n - 1, &other, &k.to);
     if (is_rotated(a)) {
         k.k = rotated_keys(x);
         k.ldk = a->own;
@@ -201,6 +204,26 @@ static void adjust_row_bwd(const struct attend *x, const struct attend_block *k,
     }
 }
 
+/* A block's weights, or their slopes, of which some become 0: by the sample's, the head's, the
+ * query's and the key's number in the whole, whatever lies here. */
+static void drop_block(const struct attend *x, const struct attend_block *k, real *p)
+{
+    enum { H = 1, S, T };
+    const struct topt_kernel_call *c = x->call;
+    const struct attention *a = &x->at;
+    struct drop d = drop_of(c, c->dropout);
+    int64_t width = k->to - k->from;
+    uint64_t sample = (uint64_t)(c->first_sample + c->off[0] + k->sample);
+    uint64_t head =
+        sample * (uint64_t)a->attrs->heads + (uint64_t)(a->first_head + k->head);
+    for (int64_t i = 0; c->dropout > 0 && i < k->n; i++) {
+        uint64_t query =
+            head * (uint64_t)c->op->count[S] + (uint64_t)(a->first_query + k->first + i);
+        drop_row(&d, p + i * width, p + i * width, width,
+                 query * (uint64_t)c->op->count[T] + (uint64_t)(a->first_key + k->from));
+    }
+}
+
 /* p = scale q k^T. */
 static void block_scores(const struct attend *x, const struct attend_block *k)
 {
@@ -255,6 +278,7 @@ static void block_fwd(const struct attend *x, struct attend_block *k)
         adjust_row(x, k, i, from, to);
         k->lse[i * a->ldl] = R(softmax_row(x->p + i * width, from, to, width));
     }
+    drop_block(x, k, x->p);
     gemm(&(struct gemm){.m = k->n,
                         .n = a->vd,
                         .k = width,
@@ -301,7 +325,7 @@ static void attention_weight(const struct topt_kernel_call *c)
     real *weight = c->value[ATTENTION_WEIGHT];
     int64_t n = elements_of(c, ATTENTION_LSE);
     for (int64_t i = 0; i < n; i++)
-        weight[i] = R(exp((double)lse[i] - (double)most[i]));
+        weight[i] = lse[i] > R(-INFINITY) ? R(exp((double)lse[i] - (double)most[i])) : 0;
 }
 
 /* This part's share of the whole softmax; its value times that, and the whole's lse. */
@@ -312,7 +336,7 @@ static void attention_merge(const struct topt_kernel_call *c)
     int64_t n = elements_of(c, ATTENTION_LSE), vd = attention_of(c).vd;
     for (int64_t i = 0; i < n; i++) {
         double whole = (double)most[i] + log((double)weight[i]);
-        real share = R(exp((double)lse[i] - whole));
+        real share = lse[i] > R(-INFINITY) ? R(exp((double)lse[i] - whole)) : 0;
         for (int64_t j = 0; j < vd; j++)
             y[i * vd + j] *= share;
         lse[i] = R(whole);
@@ -345,6 +369,7 @@ static void block_again(const struct attend *x, const struct attend_block *k)
                         .ldb = a->ldkv,
                         .c = x->dp,
                         .ldc = width});
+    drop_block(x, k, x->dp);
 }
 
 static double dot_row(const real *a, const real *b, int64_t n)
@@ -415,6 +440,7 @@ static void block_bwd(const struct attend *x, struct attend_block *k)
     rotate_queries(a, k, k->dq, a->ldq);
     block_again(x, k);
     block_slopes(x, k);
+    drop_block(x, k, x->p);
     if (k->dkv) {
         add_by_keys(k, x->p, k->dy, a->ldy, a->vd, k->dkv + a->own, a->ldkv);
         add_by_keys(k, x->dp, k->q + a->shared, k->ldq, a->own, k->dkv, a->ldkv);

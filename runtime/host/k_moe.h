@@ -111,6 +111,64 @@ static void route(const struct topt_kernel_call *c, const real *logit, int64_t e
     }
 }
 
+/* ---- their balance ----------------------------------------------------------------- */
+
+/* By expert how many of a sample's positions choose it, over what would be its equal part. */
+static void loads_of(const struct topt_kernel_call *c, const real *logit, int64_t seq,
+                     int64_t experts, double *ret)
+{
+    const struct topt_attrs *a = &c->op->attrs;
+    double score[TOPT_MAX_EXPERTS], even = (double)(a->top_k * seq) / (double)experts;
+    struct routed t;
+    memset(ret, 0, (size_t)experts * sizeof *ret);
+    for (int64_t s = 0; s < seq; s++, logit += experts) {
+        shares_of(c, logit, experts, &t, score);
+        choose(a, score, experts, t.kept);
+        for (int64_t e = 0; e < experts; e++)
+            ret[e] += t.kept[e] ? 1 / even : 0;
+    }
+}
+
+/* A position's share of each expert; returns the mean of their loads by these. */
+static double mean_load(const struct topt_kernel_call *c, const real *logit,
+                        int64_t experts, const double *load, struct routed *t)
+{
+    double score[TOPT_MAX_EXPERTS], sum = 0, mean = 0;
+    shares_of(c, logit, experts, t, score);
+    for (int64_t e = 0; e < experts; e++)
+        sum += t->weight[e];
+    for (int64_t e = 0; e < experts; e++)
+        mean += (t->weight[e] /= sum) * load[e];
+    return mean;
+}
+
+static double balance_of(const struct topt_kernel_call *c, const real *logit, int64_t seq,
+                         int64_t experts)
+{
+    double load[TOPT_MAX_EXPERTS], sum = 0;
+    struct routed t;
+    loads_of(c, logit, seq, experts, load);
+    for (int64_t s = 0; s < seq; s++)
+        sum += mean_load(c, logit + s * experts, experts, load, &t);
+    return sum / (double)seq;
+}
+
+/* The choice itself has no slope; the shares have. */
+static void add_balance_slopes(const struct topt_kernel_call *c, const real *logit,
+                               int64_t seq, int64_t experts, real *dlogit)
+{
+    double load[TOPT_MAX_EXPERTS];
+    double samples = (double)(c->op->count[0] * c->micro_batches);
+    double each = c->balance / ((double)seq * samples);
+    struct routed t;
+    loads_of(c, logit, seq, experts, load);
+    for (int64_t s = 0; s < seq; s++, logit += experts, dlogit += experts) {
+        double mean = mean_load(c, logit, experts, load, &t);
+        for (int64_t e = 0; e < experts; e++)
+            dlogit[e] += R(each * t.rest[e] * t.weight[e] * (load[e] - mean));
+    }
+}
+
 static void route_fwd(const struct topt_kernel_call *c)
 {
     enum { LOGITS, G };
@@ -121,6 +179,8 @@ static void route_fwd(const struct topt_kernel_call *c)
     struct routed t;
     for (int64_t b = 0; b < extent(c, G, 0); b++) {
         int64_t used[TOPT_MAX_EXPERTS] = {0};
+        if (c->balanced)
+            *c->balanced += balance_of(c, logit, seq, experts);
         for (int64_t s = 0; s < seq; s++, logit += experts, g += experts) {
             route(c, logit, experts, slots, used, &t);
             for (int64_t e = 0; e < experts; e++)
@@ -155,6 +215,9 @@ static void route_bwd(const struct topt_kernel_call *c)
                     R(t.weight[e] * t.rest[e] * ((t.kept[e] ? (double)dg[e] : 0) - mean));
             logit += experts, dg += experts, dlogit += experts;
         }
+        int64_t n = seq * experts;
+        if (c->balance > 0)
+            add_balance_slopes(c, logit - n, seq, experts, dlogit - n);
     }
 }
 

@@ -1,8 +1,6 @@
 /* k_shape.h - cutting, joining, rearranging and reducing; dropout, softmax, mean
  * squares. */
-#include "real.h"
-
-#include "random.h"
+#include "k_drop.h"
 
 /* ---- inside and over counts -------------------------------------------------------- */
 
@@ -272,22 +270,13 @@ static uint64_t row_number(const struct topt_kernel_call *c, int operand, int64_
     return at;
 }
 
-/* 'to' is 'from' where the mask lets it through, scaled so that the mean stays. */
 static void drop_out(const struct topt_kernel_call *c, real *to, const real *from)
 {
     enum { X };
-    uint64_t number = (uint64_t)(c->op - c->op->model->op);
-    uint64_t stream = topt_mix(c->seed ^ topt_mix((uint64_t)c->step)) ^ topt_mix(~number);
-    uint64_t limit = (uint64_t)(c->op->attrs.rate * 0x1p53);
-    real scale = R(1 / (1 - c->op->attrs.rate));
-    int64_t rows = to && cols_of(c, X) ? rows_of(c, X) : 0, d = cols_of(c, X);
-    for (int64_t r = 0; r < rows; r++) {
-        uint64_t at = row_number(c, X, r);
-        for (int64_t j = 0; j < d; j++) {
-            int stays = topt_random(stream, at + (uint64_t)j) >> 11 >= limit;
-            to[r * d + j] = stays ? from[r * d + j] * scale : 0;
-        }
-    }
+    struct drop d = drop_of(c, c->op->attrs.rate);
+    int64_t rows = to && cols_of(c, X) ? rows_of(c, X) : 0, n = cols_of(c, X);
+    for (int64_t r = 0; r < rows; r++)
+        drop_row(&d, to + r * n, from + r * n, n, row_number(c, X, r));
 }
 
 static void dropout_fwd(const struct topt_kernel_call *c)

@@ -6,7 +6,8 @@
  * dealt in the order of priority, the shortest job first, and in some orders at random; rigid
  * jobs keep theirs, or are dealt with; and bounds on GPU-hours are several, since a job that ends a little earlier by
  * many GPUs more makes others wait.  Of all these the plan with the least sum of ends is
- * taken, of equal ones the first, and a MILP may improve it. */
+ * taken, of equal ones the first, and a MILP may improve it.  Where each job ends as early
+ * as if it were alone no other is looked for. */
 #include "topt_allocate.h"
 
 #include <stdlib.h>
@@ -18,6 +19,8 @@
 #include "topt_minmax.h"
 
 enum { DEALS = 4, PASSES = 2, BOUNDS = 3, ORDERS = 8, WAYS = 2 * ORDERS };
+/* No further way is tried from so many windows of nodes on, which take about a second. */
+enum { MOST_LOOKS = 100 * 1000 * 1000 };
 
 /* How spots are dealt. */
 struct dealing {
@@ -74,16 +77,33 @@ static size_t most_nodes_of_all(const struct topt_alloc_problem *p)
 /* As everybody asked. */
 static int ask(struct round *r)
 {
-    struct timeline *t = timeline_new(r->p);
-    if (!t)
-        return -1;
+    struct timeline *t = layout_timeline(r);
     for (size_t i = 0; i < r->p->njobs && !timeline_failed(t); i++) {
         layout_place(r, &r->asked, i, t, r->p->job[i].asked, INT64_MAX);
         layout_move(r, &r->asked, i, t, -1);
     }
-    int rc = timeline_failed(t) ? -1 : 0;
-    timeline_free(t);
-    return rc;
+    return timeline_failed(t) ? -1 : 0;
+}
+
+/* What no plan does better than: each job as if it were alone. */
+struct least {
+    size_t starts;
+    int64_t sum;
+};
+
+static int reaches(const struct round *r, const struct layout *l, const struct least *b)
+{
+    return layout_starts(r, l) == b->starts && layout_sum(r, l) == b->sum;
+}
+
+static int alone(struct round *r, struct layout *spare, struct least *ret)
+{
+    struct timeline *t = layout_timeline(r);
+    layout_copy(r, &r->asked, spare);
+    for (size_t i = 0; i < r->p->njobs && !timeline_failed(t); i++)
+        layout_place(r, spare, i, t, -1, layout_limit(r, i));
+    *ret = (struct least){layout_starts(r, spare), layout_sum(r, spare)};
+    return timeline_failed(t) ? -1 : 0;
 }
 
 static int64_t shortest(const struct round *r, size_t i)
@@ -137,10 +157,8 @@ static int begin_dealing(const struct round *r, struct dealing *d)
  * without memory. */
 static int deal_once(const struct round *r, struct dealing *d, struct layout *l)
 {
-    struct timeline *t = timeline_new(r->p);
+    struct timeline *t = layout_timeline(r);
     int failed = 0;
-    if (!t)
-        return -1;
     layout_copy(r, &r->asked, l);
     for (size_t i = 0; i < r->p->njobs; i++)
         if (d->kept[i])
@@ -154,10 +172,7 @@ static int deal_once(const struct round *r, struct dealing *d, struct layout *l)
         else
             failed += d->kept[i] = 1;
     }
-    if (timeline_failed(t))
-        failed = -1;
-    timeline_free(t);
-    return failed;
+    return timeline_failed(t) ? -1 : failed;
 }
 
 /* Deal until everybody ends in time: 1, 0 where that takes too long, or -1. */
@@ -180,13 +195,24 @@ static void keep_better(const struct round *r, const struct layout *l,
 }
 
 /* The best of what both ways lead to, in 'best'. */
-static int plan(struct round *r, struct layout *best, struct layout *spare)
+static int plan(struct round *r, struct layout *best, struct layout *spare,
+                int *ret_is_best)
 {
     int64_t most = r->permille;
+    struct least least;
+    if (alone(r, spare, &least))
+        return -1;
+    if (r->p->njobs == 1) { /* it is alone */
+        layout_copy(r, spare, best);
+        *ret_is_best = 1;
+        return 0;
+    }
     layout_copy(r, &r->asked, best);
     if (layout_settle(r, best, PASSES))
         return -1;
-    for (int i = 0; i < BOUNDS * WAYS; i++) {
+    for (int i = 0; i < BOUNDS * WAYS && !reaches(r, best, &least) &&
+                    timeline_looked(r->t) < MOST_LOOKS;
+         i++) {
         int64_t less = (most - 1000) * (i / WAYS) / (BOUNDS - 1);
         r->permille = topt_max(1000, most - less);
         int rc = deal(r, i % WAYS, spare);
@@ -196,6 +222,7 @@ static int plan(struct round *r, struct layout *best, struct layout *spare)
         if (rc)
             keep_better(r, spare, best);
     }
+    *ret_is_best = reaches(r, best, &least);
     return 0;
 }
 
@@ -208,20 +235,24 @@ static int has_choice(const struct topt_alloc_problem *p)
 }
 
 static int run(struct round *r, const struct topt_alloc_solver *solver,
-               struct layout *best, struct layout *spare, int *ret_has_milp)
+               struct layout *best, struct layout *spare, struct topt_alloc_plan *ret)
 {
-    if (ask(r))
+    int is_plain = !has_choice(r->p); /* and one timeline does */
+    r->t = timeline_new(r->p);
+    r->held = is_plain ? NULL : timeline_new(r->p);
+    if (!r->t || !(is_plain || r->held) || ask(r))
         return -1;
     layout_copy(r, &r->asked, best);
-    if (!has_choice(r->p))
+    ret->is_best = is_plain;
+    if (is_plain)
         return 0;
-    if (plan(r, best, spare))
+    if (plan(r, best, spare, &ret->is_best))
         return -1;
-    if (!solver)
+    if (!solver || ret->is_best)
         return 0;
     int rc = improve(r, solver, best, spare);
     if (rc > 0) {
-        *ret_has_milp = layout_is_better(r, spare, best);
+        ret->has_milp = layout_is_better(r, spare, best);
         keep_better(r, spare, best);
     }
     return rc < 0 ? -1 : 0;
@@ -240,8 +271,9 @@ int topt_allocate(const struct topt_alloc_problem *p,
     r.scratch = calloc(2 * most_nodes_of_all(p), sizeof *r.scratch);
     int rc = !r.scratch || layout_sets(p, &r) || layout_init(p, &r.asked) ||
              layout_init(p, &best) || layout_init(p, &spare) ||
-             run(&r, solver, &best, &spare, &ret->has_milp);
+             run(&r, solver, &best, &spare, ret);
     if (!rc) {
+        ret->work = timeline_looked(r.t);
         ret->ends_s = layout_sum(&r, &best);
         ret->as_asked_s = layout_sum(&r, &r.asked);
         ret->spot = best.spot;
@@ -253,6 +285,8 @@ int topt_allocate(const struct topt_alloc_problem *p,
     layout_fini(&best);
     layout_fini(&spare);
     layout_fini(&r.asked);
+    timeline_free(r.held);
+    timeline_free(r.t);
     free(r.scratch);
     free(r.set_gpus);
     return rc ? topt_nomem(err, "the queue") : 0;

@@ -225,8 +225,8 @@ static int by_start(const void *a, const void *b)
 static int place_all(struct window *w, size_t n, struct layout *ret)
 {
     const struct topt_alloc_problem *p = w->r->p;
-    struct timeline *t = timeline_new(p);
-    int good = t != NULL;
+    struct timeline *t = layout_timeline(w->r);
+    int good = 1;
     qsort(w->column, n, sizeof *w->column, by_start);
     layout_copy(w->r, w->from, ret);
     for (size_t i = 0; good && i < p->njobs; i++)
@@ -238,9 +238,7 @@ static int place_all(struct window *w, size_t n, struct layout *ret)
         if (good)
             layout_move(w->r, ret, c->job, t, -1);
     }
-    int failed = !t || timeline_failed(t);
-    timeline_free(t);
-    return failed ? -1 : good;
+    return timeline_failed(t) ? -1 : good;
 }
 
 static int solve(struct window *w, const struct topt_alloc_solver *solver,

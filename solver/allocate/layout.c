@@ -75,15 +75,35 @@ int layout_sets(const struct topt_alloc_problem *p, struct round *ret)
     return ret->set_gpus ? 0 : -1;
 }
 
+static int64_t gpus_that_serve(const struct round *r, const struct topt_alloc_shape *s)
+{
+    int64_t gpus = 0;
+    for (int k = 0; k < r->nsets; k++)
+        gpus += s->serves[k] ? r->set_gpus[k] : 0;
+    return gpus;
+}
+
+static int is_grown(const struct topt_alloc_job *j, const struct topt_alloc_shape *s)
+{
+    return topt_allocate_gpus(s) > topt_allocate_gpus(&j->shape[j->asked]);
+}
+
+/* Does a shape that starts then leave the reserve, or is it no more than was asked for? */
+static int leaves_reserve(const struct round *r, const struct timeline *t,
+                          const struct topt_alloc_job *j,
+                          const struct topt_alloc_shape *s, int64_t start_s)
+{
+    return !is_grown(j, s) || !r->p->reserve_permille ||
+           1000 * (timeline_least(t, s, start_s) - topt_allocate_gpus(s)) >=
+               r->p->reserve_permille * gpus_that_serve(r, s);
+}
+
 /* Is it on one node, at most its share of the GPUs that serve it, or what it asked for? */
 static int is_share(const struct round *r, const struct topt_alloc_job *j,
                     const struct topt_alloc_shape *s)
 {
-    int64_t gpus = 0, takes = topt_allocate_gpus(s);
-    for (int k = 0; k < r->nsets; k++)
-        gpus += s->serves[k] ? r->set_gpus[k] : 0;
-    return s->nodes == 1 || takes <= topt_allocate_gpus(&j->shape[j->asked]) ||
-           1000 * takes <= r->p->share_permille * gpus;
+    return s->nodes == 1 || !is_grown(j, s) ||
+           1000 * topt_allocate_gpus(s) <= r->p->share_permille * gpus_that_serve(r, s);
 }
 
 int layout_may(const struct round *r, size_t i, int shape)
@@ -112,7 +132,7 @@ int64_t layout_sum(const struct round *r, const struct layout *l)
     return sum;
 }
 
-static size_t starts(const struct round *r, const struct layout *l)
+size_t layout_starts(const struct round *r, const struct layout *l)
 {
     size_t n = 0;
     for (size_t i = 0; i < r->p->njobs; i++)
@@ -123,8 +143,15 @@ static size_t starts(const struct round *r, const struct layout *l)
 int layout_is_better(const struct round *r, const struct layout *a,
                      const struct layout *b)
 {
-    size_t x = starts(r, a), y = starts(r, b);
+    size_t x = layout_starts(r, a), y = layout_starts(r, b);
     return x != y ? x > y : layout_sum(r, a) < layout_sum(r, b);
+}
+
+struct timeline *layout_timeline(const struct round *r)
+{
+    if (r->held)
+        timeline_reset(r->t, r->held);
+    return r->t;
 }
 
 void layout_move(const struct round *r, const struct layout *l, size_t i,
@@ -150,7 +177,7 @@ int layout_place(const struct round *r, struct layout *l, size_t i, struct timel
         if ((shape >= 0 ? k != shape : !layout_may(r, i, k)) || latest < from)
             continue;
         int64_t start = timeline_earliest(t, s, from, latest, r->scratch);
-        if (start < 0)
+        if (start < 0 || !leaves_reserve(r, t, j, s, start))
             continue;
         found = 1;
         limit_s = start + s->run_s;
@@ -187,9 +214,7 @@ static int settle_one(const struct round *r, struct layout *l, size_t i,
 
 int layout_settle(const struct round *r, struct layout *l, int most)
 {
-    struct timeline *t = timeline_new(r->p);
-    if (!t)
-        return -1;
+    struct timeline *t = layout_timeline(r);
     for (size_t i = 0; i < r->p->njobs; i++)
         layout_move(r, l, i, t, -1);
     int has_moved = 1;
@@ -199,7 +224,5 @@ int layout_settle(const struct round *r, struct layout *l, int most)
             if (l->spot[i].start_s >= 0)
                 has_moved |= settle_one(r, l, i, t);
     }
-    int rc = timeline_failed(t) ? -1 : 0;
-    timeline_free(t);
-    return rc;
+    return timeline_failed(t) ? -1 : 0;
 }

@@ -15,9 +15,11 @@ struct layout {
 struct round {
     const struct topt_alloc_problem *p;
     struct layout asked; /* as everybody asked */
-    size_t *scratch;     /* nodes of a shape */
-    int64_t permille;    /* the bound on GPU-hours */
-    int64_t *set_gpus;   /* of the nodes of each set */
+    struct timeline *held,
+        *t;            /* with what is held alone, or NULL; and one to work with */
+    size_t *scratch;   /* nodes of a shape */
+    int64_t permille;  /* the bound on GPU-hours */
+    int64_t *set_gpus; /* of the nodes of each set */
     int nsets;
 };
 
@@ -34,10 +36,14 @@ int layout_may(const struct round *r, size_t i, int shape);
 int64_t layout_limit(const struct round *r, size_t i);
 /* Sum of the ends of those that start as they asked. */
 int64_t layout_sum(const struct round *r, const struct layout *l);
+/* Jobs that start at all. */
+size_t layout_starts(const struct round *r, const struct layout *l);
 /* Do more jobs start in the first than in the second, or as many with a smaller sum? */
 int layout_is_better(const struct round *r, const struct layout *a,
                      const struct layout *b);
 
+/* The spare timeline, with what is held alone. */
+struct timeline *layout_timeline(const struct round *r);
 /* The job takes its place in the timeline (sign -1), or leaves it (1). */
 void layout_move(const struct round *r, const struct layout *l, size_t i,
                  struct timeline *t, int sign);

@@ -58,6 +58,7 @@ struct topt_alloc_job {
     const struct topt_alloc_shape *shape;
     int nshapes, asked; /* 'asked': the shape that it was submitted with */
     int64_t from_s;     /* it can't start before */
+    int64_t bound_s; /* topt_allocate_stops: when it was to end at the latest; 0: any */
 };
 
 struct topt_alloc_problem {
@@ -73,6 +74,10 @@ struct topt_alloc_problem {
     /* A job gets more GPUs than it asked for only on one node, or up to so many thousandths
      * of those of the nodes that serve it: what comes next finds some free. */
     int64_t share_permille;
+    /* It gets more GPUs than it asked for where so many thousandths of those of the nodes
+     * that serve it stay free as long as it runs: jobs that come meanwhile start as they
+     * would have. */
+    int64_t reserve_permille;
 };
 
 /* Where a job is. */
@@ -90,6 +95,8 @@ struct topt_alloc_plan {
     int64_t ends_s;     /* sum of the ends of jobs that start at all ... */
     int64_t as_asked_s; /* ... and as everybody asked */
     int has_milp;       /* the MILP's plan ended earlier in the sum, and is this one */
+    int is_best;        /* there is no choice, or each job ends as if it were alone */
+    int64_t work;       /* windows of nodes that were looked at */
 };
 
 /* How a MILP is solved, or NULL; see topt_milp.h.  A solver that fails is none: the plan is
@@ -104,6 +111,14 @@ int topt_allocate(const struct topt_alloc_problem *p,
                   const struct topt_alloc_solver *solver, struct topt_alloc_plan *ret,
                   struct topt_error *err) TOPT_MUST_CHECK;
 void topt_allocate_fini(struct topt_alloc_plan *p);
+
+/* Which running jobs are to stop, so that fewer seconds pass between the bounds of jobs and
+ * their ends.  running[k] is what would wait in the job's place, before all others, and
+ * go on from what it saved; what is held for it has its id.  Those that have most GPUs beyond
+ * what they asked for stop first, and none stops in vain.  Sets ret_stop[n]. */
+int topt_allocate_stops(const struct topt_alloc_problem *p,
+                        const struct topt_alloc_job *running, size_t n,
+                        unsigned char *ret_stop, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* When the job ends at this spot; -1 where it never starts. */
 int64_t topt_allocate_end(const struct topt_alloc_job *j,

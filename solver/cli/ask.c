@@ -148,7 +148,7 @@ int topt_ask_batch(struct topt_question *q, int64_t batch, struct topt_error *er
                                     .as = q->a.as,
                                     .part = q->a.part,
                                     .capacity = q->a.capacity,
-                                    .apart = topt_query_context(&q->a.asked) > 1};
+                                    .apart = topt_query_apart(&q->a.asked)};
     struct topt_model *m = topt_model_load(q->path, &o, err);
     if (!m)
         return -1;

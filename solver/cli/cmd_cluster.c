@@ -10,13 +10,13 @@
 #include "topt_json.h"
 #include "topt_text.h"
 
-enum { MOST_CURVES = 64, MOST_POLICIES = 8, MOST_BYTES = 1 << 24 };
+enum { MOST_CURVES = 64, MOST_POLICIES = 16, MOST_BYTES = 1 << 24 };
 
 struct args {
-    const char *policies, *svg, *output;
-    int64_t nodes, gpus_per_node, seed, jobs, depth, round_s, restart_s;
-    double load, most, least, share;
-    int json, milp;
+    const char *policies, *kinds, *svg, *output;
+    int64_t nodes, gpus_per_node, seed, jobs, depth, round_s, restart_s, checkpoint_s;
+    double load, most, least, share, reserve, failure_h, repair_h, error;
+    int json, milp, any_kind;
 };
 
 #define AT(field) offsetof(struct args, field)
@@ -28,8 +28,14 @@ static const struct topt_option options[] = {
     {"nodes", TOPT_OPT_COUNT, AT(nodes), "N", "nodes of the cluster (default: 8)"},
     {"gpus-per-node", TOPT_OPT_COUNT, AT(gpus_per_node), "N",
      "GPUs of each node (default: 8)"},
+    {"kind", TOPT_OPT_STRING, AT(kinds), "HW=NxG,...",
+     "several kinds of nodes: N of G GPUs each, by the profile that curves were asked "
+     "with"},
+    {"any-kind", TOPT_OPT_FLAG, AT(any_kind), "",
+     "moldable, requeue and sia may give another kind than a job asked for"},
     {"policy", TOPT_OPT_STRING, AT(policies), "NAME,...",
-     "asked, fewest, knee, rightsize, moldable, gavel, sia, rubick (default: all)"},
+     "asked, fewest, knee, rightsize, moldable, requeue, gavel, sia, rubick (default: "
+     "all)"},
     {"load", TOPT_OPT_POSITIVE, AT(load), "X",
      "draw jobs that ask for X times the cluster's GPU-hours (default: as the trace has "
      "them)"},
@@ -46,6 +52,10 @@ static const struct topt_option options[] = {
      "of moldable: GPUs of a job on several nodes that asked for fewer, as a share of "
      "the "
      "cluster (default: 0.25)"},
+    {"reserve", TOPT_OPT_REAL, AT(reserve), "X",
+     "of moldable: GPUs that stay free where a job gets more than it asked for, as a "
+     "share "
+     "of the cluster (default: 0.25)"},
     {"milp", TOPT_OPT_FLAG, AT(milp), "",
      "of moldable: improve each plan by a MILP, where topt-queue is installed (slow)"},
     {"depth", TOPT_OPT_COUNT, AT(depth), "N",
@@ -54,6 +64,14 @@ static const struct topt_option options[] = {
      "length of a round of gavel, sia and rubick (default: 360, 60 and 60)"},
     {"restart", TOPT_OPT_INT, AT(restart_s), "SECONDS",
      "what a change of a running job takes, of these (default: 120)"},
+    {"failures", TOPT_OPT_REAL, AT(failure_h), "HOURS",
+     "mean time between failures of a node (default: none fails)"},
+    {"repair", TOPT_OPT_REAL, AT(repair_h), "HOURS",
+     "until a node that failed is back (default: 4)"},
+    {"checkpoint", TOPT_OPT_INT, AT(checkpoint_s), "SECONDS",
+     "between checkpoints: a failure loses what was done since (default: 3600)"},
+    {"error", TOPT_OPT_REAL, AT(error), "X",
+     "spread of predicted times: the standard deviation of their logarithm (default: 0)"},
     {"svg", TOPT_OPT_STRING, AT(svg), "FILE", "draw the cluster over time"},
     {"json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"},
     {"o", TOPT_OPT_STRING, AT(output), "FILE", "write the result to a file"},
@@ -76,33 +94,87 @@ struct session {
     struct topt_alloc_solver solver;
 };
 
+/* "a100=4x8,h100=2x8" */
+static int read_kinds(struct session *s, struct topt_error *err)
+{
+    const char *at = NULL;
+    char name[TOPT_CLUSTER_NAME + 24];
+    int rc;
+    if (!s->a.kinds) {
+        s->o.nkinds = 1;
+        s->o.kind[0] = (struct topt_cluster_kind){"", s->a.nodes, s->a.gpus_per_node};
+        return 0;
+    }
+    while ((rc = topt_list_next(s->a.kinds, &at, name, sizeof name, err)) > 0) {
+        struct topt_cluster_kind *k = &s->o.kind[s->o.nkinds];
+        char *is = strchr(name, '='), tail = 0;
+        long long nodes = 0, gpus = 0;
+        if (s->o.nkinds == TOPT_CLUSTER_KINDS)
+            return topt_fail(err, TOPT_ERR_LIMIT, "--kind: more than %d",
+                             TOPT_CLUSTER_KINDS);
+        if (!is || sscanf(is + 1, "%lldx%lld%c", &nodes, &gpus, &tail) != 2 ||
+            nodes < 1 || gpus < 1 || nodes > 100000 || gpus > 1000 ||
+            is - name >= TOPT_CLUSTER_NAME)
+            return topt_fail(err, TOPT_ERR_USAGE, "--kind: '%s' is not HW=NODESxGPUS",
+                             name);
+        *is = '\0';
+        snprintf(k->name, sizeof k->name, "%.*s", TOPT_CLUSTER_NAME - 1, name);
+        k->nodes = nodes;
+        k->gpus_per_node = gpus;
+        s->o.nkinds++;
+    }
+    return rc;
+}
+
+static int is_table(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 4 && !strcmp(path + n - 4, ".csv");
+}
+
+static int read_curve(struct session *s, const char *path, struct topt_error *err)
+{
+    if (is_table(path))
+        return topt_cluster_curves_read(path, s->o.kind, s->o.nkinds, s->curve,
+                                        MOST_CURVES, &s->ncurves, err);
+    json_t *doc = topt_json_load(path, MOST_BYTES, err);
+    int rc = doc ? topt_cluster_curve_read(doc, s->o.kind, s->o.nkinds, s->curve,
+                                           MOST_CURVES, &s->ncurves, err)
+                 : -1;
+    json_decref(doc);
+    return rc ? topt_wrap(err, "%s", path) : 0;
+}
+
 static int read_curves(struct session *s, const char *const *path, int n,
                        struct topt_error *err)
 {
-    for (int i = 0; i < n; i++) {
-        json_t *doc = topt_json_load(path[i], MOST_BYTES, err);
-        int rc = doc ? topt_cluster_curve_read(doc, s->o.gpus_per_node,
-                                               &s->curve[s->ncurves++], err)
-                     : -1;
-        json_decref(doc);
-        if (rc)
-            return topt_wrap(err, "%s", path[i]);
-    }
+    for (int i = 0; i < n; i++)
+        if (read_curve(s, path[i], err))
+            return -1;
     return 0;
+}
+
+static int64_t gpus_of(const struct session *s)
+{
+    int64_t gpus = 0;
+    for (int k = 0; k < s->o.nkinds; k++)
+        gpus += s->o.kind[k].nodes * s->o.kind[k].gpus_per_node;
+    return gpus;
 }
 
 static int read_trace(struct session *s, const char *path, struct topt_error *err)
 {
     struct topt_cluster_trace from;
-    if (topt_cluster_trace_read(path, s->curve, s->ncurves, s->a.seed, &from, err))
+    if (topt_cluster_trace_read(path, s->curve, s->ncurves, s->o.kind, s->o.nkinds,
+                                s->a.seed, &from, err))
         return -1;
     if (s->a.load == 0) {
         s->trace = from;
         return 0;
     }
     size_t n = s->a.jobs ? (size_t)s->a.jobs : from.n;
-    int rc = topt_cluster_trace_draw(&from, n, s->a.load, s->o.nodes * s->o.gpus_per_node,
-                                     s->a.seed, &s->trace, err);
+    int rc = topt_cluster_trace_draw(&from, n, s->a.load, gpus_of(s), s->a.seed,
+                                     &s->trace, err);
     topt_cluster_trace_fini(&from);
     return rc;
 }
@@ -130,29 +202,40 @@ static json_t *document(const struct session *s)
     for (size_t i = 0; i < s->n; i++)
         json_array_append_new(rows, topt_cluster_figures(&s->trace, &s->result[i],
                                                          i ? &s->result[0] : NULL));
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "format", "topt-cluster/1",
-                     "nodes", (json_int_t)s->o.nodes, "gpus_per_node",
-                     (json_int_t)s->o.gpus_per_node, "jobs", (json_int_t)s->trace.n,
-                     "seed", (json_int_t)s->a.seed, "policies", rows);
+    json_t *kinds = json_array();
+    for (int k = 0; k < s->o.nkinds; k++)
+        json_array_append_new(kinds, json_pack("{s:s, s:I, s:I}", "hw", s->o.kind[k].name,
+                                               "nodes", (json_int_t)s->o.kind[k].nodes,
+                                               "gpus_per_node",
+                                               (json_int_t)s->o.kind[k].gpus_per_node));
+    return json_pack("{s:s, s:o, s:I, s:I, s:o}", "format", "topt-cluster/1", "kinds",
+                     kinds, "jobs", (json_int_t)s->trace.n, "seed", (json_int_t)s->a.seed,
+                     "policies", rows);
 }
 
 static void put_text(const struct session *s, const json_t *doc)
 {
     const json_t *row;
     size_t i;
-    printf("%zu jobs on %lld nodes of %lld GPUs; times in hours, of jobs from the first "
-           "submission to the end of training\n\n",
-           s->trace.n, (long long)s->o.nodes, (long long)s->o.gpus_per_node);
-    printf("%-10s %9s %9s %9s %9s %9s %10s %7s %8s %7s\n", "policy", "mean", "median",
-           "p99", "wait", "makespan", "GPU-hours", "died", "restarts", "later");
+    printf("%zu jobs on ", s->trace.n);
+    for (int k = 0; k < s->o.nkinds; k++)
+        printf("%s%s%s%lld nodes of %lld GPUs", k ? " and " : "", s->o.kind[k].name,
+               *s->o.kind[k].name ? ": " : "", (long long)s->o.kind[k].nodes,
+               (long long)s->o.kind[k].gpus_per_node);
+    printf("; times in hours, of jobs from the first submission to the end of "
+           "training\n\n");
+    printf("%-10s %9s %9s %9s %9s %9s %10s %7s %8s %8s %7s\n", "policy", "mean", "median",
+           "p99", "wait", "makespan", "GPU-hours", "died", "restarts", "failures",
+           "later");
     json_array_foreach(json_object_get(doc, "policies"), i, row) printf(
-        "%-10s %9.2f %9.2f %9.2f %9.2f %9.1f %10.0f %7lld %8lld %7lld\n",
+        "%-10s %9.2f %9.2f %9.2f %9.2f %9.1f %10.0f %7lld %8lld %8lld %7lld\n",
         topt_json_words_at(row, "policy"), topt_json_number_at(row, "jct_mean_h"),
         topt_json_number_at(row, "jct_median_h"), topt_json_number_at(row, "jct_p99_h"),
         topt_json_number_at(row, "wait_mean_h"), topt_json_number_at(row, "makespan_h"),
         topt_json_number_at(row, "gpu_hours"),
         (long long)topt_json_whole_at(row, "deaths"),
         (long long)topt_json_whole_at(row, "restarts"),
+        (long long)topt_json_whole_at(row, "failures"),
         (long long)topt_json_whole_at(row, "later"));
     printf("\n");
     for (i = 0; i < s->n; i++)
@@ -164,7 +247,7 @@ static void put_text(const struct session *s, const json_t *doc)
 
 static int put_svg(const struct session *s, struct topt_error *err)
 {
-    char *svg = topt_cluster_svg(s->result, s->n, s->o.nodes * s->o.gpus_per_node);
+    char *svg = topt_cluster_svg(s->result, s->n, gpus_of(s));
     int rc = svg ? topt_write_file(s->a.svg, svg, strlen(svg), err)
                  : topt_nomem(err, "the drawing");
     free(svg);
@@ -196,22 +279,27 @@ static int cluster(struct session *s, const char *const *words, int n,
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--least-overhead is more than --most-overhead");
     s->o = (struct topt_cluster_options){
-        .nodes = s->a.nodes,
-        .gpus_per_node = s->a.gpus_per_node,
+        .any_kind = s->a.any_kind,
         .most_permille = 1000 + (int64_t)(1000 * s->a.most),
         .least_permille = 1000 + (int64_t)(1000 * s->a.least),
         .share_permille = (int64_t)(1000 * s->a.share),
         .depth = s->a.depth,
         .round_s = s->a.round_s,
-        .restart_s = s->a.restart_s};
+        .restart_s = s->a.restart_s,
+        .reserve_permille = (int64_t)(1000 * s->a.reserve),
+        .seed = s->a.seed,
+        .failure_s = 3600 * s->a.failure_h,
+        .repair_s = (int64_t)(3600 * s->a.repair_h),
+        .checkpoint_s = s->a.checkpoint_s,
+        .error = s->a.error};
     if (s->a.milp) {
         if (topt_milp_program(s->queue, sizeof s->queue, err))
             return -1;
         s->solver = (struct topt_alloc_solver){topt_milp_ask, s->queue};
         s->o.solver = &s->solver;
     }
-    return read_curves(s, words + 2, n - 2, err) || read_trace(s, words[1], err) ||
-                   run(s, err) || answer(s, err)
+    return read_kinds(s, err) || read_curves(s, words + 2, n - 2, err) ||
+                   read_trace(s, words[1], err) || run(s, err) || answer(s, err)
                ? -1
                : 0;
 }
@@ -228,6 +316,9 @@ int topt_cmd_cluster(int argc, char **argv)
                         .most = 0.25,
                         .least = 0.05,
                         .share = 0.25,
+                        .reserve = 0.25,
+                        .repair_h = 4,
+                        .checkpoint_s = 3600,
                         .depth = 500,
                         .restart_s = 120};
     int rc =

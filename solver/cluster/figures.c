@@ -4,8 +4,6 @@
 #include "topt_cluster.h"
 #include "topt_minmax.h"
 
-enum { LATER_PERCENT = 10 };
-
 static int by_size(const void *a, const void *b)
 {
     const double *x = a, *y = b;
@@ -32,7 +30,7 @@ struct sums {
         *slowdown; /* of jobs that ended: hours, and times their own run */
     size_t n;
     int64_t last_s, gpu_s;
-    int64_t deaths, restarts, later;
+    int64_t deaths, restarts, failures, later;
 };
 
 static void add(const struct topt_cluster_job *j, const struct topt_cluster_fate *f,
@@ -48,8 +46,10 @@ static void add(const struct topt_cluster_job *j, const struct topt_cluster_fate
     s->gpu_s += f->gpu_s;
     s->deaths += f->deaths;
     s->restarts += f->restarts;
+    s->failures += f->failures;
     if (asked && asked->end_s >= 0)
-        s->later += 100 * jct > (100 + LATER_PERCENT) * (asked->end_s - j->submit_s);
+        s->later +=
+            100 * jct > (100 + TOPT_CLUSTER_LATER_PERCENT) * (asked->end_s - j->submit_s);
 }
 
 static json_t *pack(const struct topt_cluster_trace *t,
@@ -60,14 +60,14 @@ static json_t *pack(const struct topt_cluster_trace *t,
     qsort(s->jct, s->n, sizeof *s->jct, by_size);
     qsort(s->slowdown, s->n, sizeof *s->slowdown, by_size);
     return json_pack(
-        "{s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I}",
+        "{s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I}",
         "policy", r->policy, "jobs", (json_int_t)s->n, "never", (json_int_t)(t->n - s->n),
         "jct_mean_h", jct, "jct_median_h", percentile(s->jct, s->n, 50), "jct_p99_h",
         percentile(s->jct, s->n, 99), "wait_mean_h", wait, "makespan_h",
         (double)s->last_s / 3600, "gpu_hours", (double)s->gpu_s / 3600, "slowdown_mean",
         slowdown, "slowdown_p99", percentile(s->slowdown, s->n, 99), "deaths",
-        (json_int_t)s->deaths, "restarts", (json_int_t)s->restarts, "later",
-        (json_int_t)s->later);
+        (json_int_t)s->deaths, "restarts", (json_int_t)s->restarts, "failures",
+        (json_int_t)s->failures, "later", (json_int_t)s->later);
 }
 
 json_t *topt_cluster_figures(const struct topt_cluster_trace *t,

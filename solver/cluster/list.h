@@ -4,7 +4,14 @@
 
 #include "sim.h"
 
-enum list_policy { LIST_ASKED, LIST_FEWEST, LIST_KNEE, LIST_RIGHTSIZE, LIST_MOLDABLE };
+enum list_policy {
+    LIST_ASKED,
+    LIST_FEWEST,
+    LIST_KNEE,
+    LIST_RIGHTSIZE,
+    LIST_MOLDABLE,
+    LIST_REQUEUE
+};
 
 /* Start what the policy starts now; -1 without memory. */
 int list_step(struct sim *s, enum list_policy policy);

@@ -3,7 +3,9 @@
  * Jobs come from a published trace, or are drawn from one by a seed.  What a job takes with
  * other numbers of GPUs follows from a curve, an answer "topt-curve/1" of `topt plan`: its
  * work is such that it takes as long as the trace says with the GPUs that the trace says.
- * The cluster is nodes of one kind.  Times are whole seconds, and the same input is the same
+ * The cluster is nodes of one kind or of several, each kind a partition; a job asks for one
+ * kind, and its curve says times on those that it can use.  Nodes may fail, and predicted
+ * times may be wrong, by the seed.  Times are whole seconds, and the same input is the same
  * result.  Thread safety: reentrant; inputs are only read. */
 #ifndef TOPT_CLUSTER_H
 #define TOPT_CLUSTER_H
@@ -15,26 +17,47 @@
 #include "topt_allocate.h"
 #include "topt_error.h"
 
-enum { TOPT_CLUSTER_POINTS = 16, TOPT_CLUSTER_NAME = 48 };
+enum { TOPT_CLUSTER_POINTS = 40, TOPT_CLUSTER_KINDS = 4, TOPT_CLUSTER_NAME = 48 };
 
-/* Numbers of GPUs that a model fits on, the smallest first, and the time of a step. */
+/* Nodes that are alike: a partition. */
+struct topt_cluster_kind {
+    char name[TOPT_CLUSTER_NAME]; /* of a hardware profile; "" where there is one kind */
+    int64_t nodes, gpus_per_node;
+};
+
+/* Numbers of GPUs that a model fits on, by kind and the smallest first, and the time of a
+ * step, or of all of the training where traces say none. */
 struct topt_cluster_curve {
     char name[TOPT_CLUSTER_NAME];
-    int n, knee; /* of the points; the last where the curve has none */
+    int n;
+    int knee[TOPT_CLUSTER_KINDS]; /* a point; the last of the kind where it has none */
+    int first[TOPT_CLUSTER_KINDS +
+              1];      /* points of kind k: from first[k] to first[k + 1] */
+    int64_t restart_s; /* -1: as the options say */
     struct {
         int64_t gpus, time_ns;
+        int kind;
     } point[TOPT_CLUSTER_POINTS];
 };
 
-/* Points that are no divisor of a node and no whole nodes are passed over. */
-int topt_cluster_curve_read(const json_t *doc, int64_t gpus_per_node,
-                            struct topt_cluster_curve *ret,
-                            struct topt_error *err) TOPT_MUST_CHECK;
+/* A curve joins those of the same name, of which there are *n; another is added, up to
+ * 'most'.  Points that are no divisor of a node and no whole nodes are passed over, and so is
+ * what is of no kind. */
+int topt_cluster_curve_read(const json_t *doc, const struct topt_cluster_kind *kind,
+                            int nkinds, struct topt_cluster_curve *curve, size_t most,
+                            size_t *n, struct topt_error *err) TOPT_MUST_CHECK;
+/* Where kinds begin, after points changed. */
+void topt_cluster_curve_index(struct topt_cluster_curve *c);
+/* Many, from a table "curve,kind,gpus,run_s,restart_s". */
+int topt_cluster_curves_read(const char *path, const struct topt_cluster_kind *kind,
+                             int nkinds, struct topt_cluster_curve *curve, size_t most,
+                             size_t *n, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* A job as a trace has it. */
+/* A job as a trace has it; its kind has points in its curve. */
 struct topt_cluster_job {
     int64_t submit_s, gpus, run_s;
     size_t curve;
+    int kind;
 };
 
 struct topt_cluster_trace {
@@ -46,10 +69,15 @@ struct topt_cluster_trace {
  *   submit_s,gpus,run_s                                       ours; others are passed over
  *   timestamp,duration,num_gpus,gpu_time,cluster              Philly, as Sia has it
  *   name,cpu_milli,...,creation_time,deletion_time,...        Alibaba's GPU cluster of 2023
+ *   name,time,application,num_replicas,batch_size             Sia's workloads
  * Jobs without GPUs or time are left out.  Each gets one of 'ncurves' curves: by the name in
- * a column "curve" (ours alone), else by a hash of the seed and its place. */
+ * a column "curve" (ours) or "application" (Sia's; APPLICATION@BATCH comes before
+ * APPLICATION), else by a hash of the seed and its place; and a kind: by the name in a column
+ * "kind" (ours), else by the seed, in proportion to the kinds' GPUs.  Where a trace says no
+ * length it is the curve's. */
 int topt_cluster_trace_read(const char *path, const struct topt_cluster_curve *curve,
-                            size_t ncurves, int64_t seed, struct topt_cluster_trace *ret,
+                            size_t ncurves, const struct topt_cluster_kind *kind,
+                            int nkinds, int64_t seed, struct topt_cluster_trace *ret,
                             struct topt_error *err) TOPT_MUST_CHECK;
 /* 'n' of the jobs by the seed, with times between them that are drawn from an exponential
  * distribution so that they ask for 'load' times the cluster's GPU-hours until the last is
@@ -60,20 +88,31 @@ int topt_cluster_trace_draw(const struct topt_cluster_trace *from, size_t n, dou
 void topt_cluster_trace_fini(struct topt_cluster_trace *t);
 
 struct topt_cluster_options {
-    int64_t nodes, gpus_per_node;
-    int64_t most_permille, least_permille, share_permille; /* of moldable backfill */
-    int64_t depth;   /* jobs of the queue that are planned, as Slurm's bf_max_job_test */
-    int64_t round_s; /* of policies that change running jobs; 0: of their papers */
-    int64_t restart_s;                      /* that such a change takes */
+    struct topt_cluster_kind kind[TOPT_CLUSTER_KINDS];
+    int nkinds;
+    int any_kind; /* moldable backfill and Sia may choose another kind than was asked for */
+    int64_t most_permille, least_permille, share_permille,
+        reserve_permille; /* of moldable backfill */
+    int64_t depth;        /* jobs of the queue that are planned, as bf_max_job_test */
+    int64_t round_s;      /* of policies that change running jobs; 0: of their papers */
+    int64_t restart_s;    /* that such a change takes, or a failure, or a requeue */
+    int64_t seed;
+    double failure_s;     /* mean time between failures of a node; 0: none fails */
+    int64_t repair_s;     /* until it is back */
+    int64_t checkpoint_s; /* what a job did since the last is lost where its node fails */
+    double error; /* predicted times are exp(error * normal) times the true ones */
     const struct topt_alloc_solver *solver; /* NULL: none */
 };
+
+/* A job is late that took so much longer than under the policy that jobs are held to. */
+enum { TOPT_CLUSTER_LATER_PERCENT = 10 };
 
 /* What became of a job.  Its end is that of its training, whatever died before. */
 struct topt_cluster_fate {
     int64_t start_s, end_s; /* the first start; -1: never, as the cluster is too small */
     int64_t gpu_s;          /* that it took, dead runs and restarts too */
     int64_t ran_s, gpus;    /* on nodes altogether; of its last run */
-    int deaths, restarts;
+    int deaths, restarts, failures;
 };
 
 /* From this time on so many GPUs are in use, and jobs wait that asked for so many. */

@@ -159,6 +159,8 @@ static void read_op(struct job_model *m, const json_t *ops, const json_t *o)
         m->head_norm = 1;
     } else if (!strcmp(kind, "unary") || !strcmp(kind, "glu")) {
         read_activation(m, ops, o);
+    } else if (!strcmp(kind, "mul") && linear_before(ops, o)) {
+        m->gated = 1; /* of two products apart */
     } else if (!strcmp(kind, "route")) {
         const json_t *router = linear_before(ops, o);
         m->experts = router ? whole(router, "features", 0) : 0;
@@ -286,6 +288,7 @@ static int read_uniform(const json_t *plan, struct job *j, struct topt_error *er
         topt_json_int_or(u, "uniform", "vp", 1, MAX_RANKS, &j->vp, err) ||
         topt_json_int_or(u, "uniform", "cp", 1, MAX_RANKS, &j->cp, err) ||
         topt_json_string_or(u, "uniform", "cp_comm", &j->cp_comm, err) ||
+        topt_json_string_or(u, "uniform", "recompute_modules", &j->modules, err) ||
         topt_json_int_or(u, "uniform", "ep", 1, MAX_RANKS, &j->ep, err) ||
         topt_json_int_or(u, "uniform", "etp", 1, MAX_RANKS, &j->etp, err))
         return -1;
@@ -372,6 +375,7 @@ int topt_job_read(const json_t *plan, struct job *ret, struct topt_error *err)
                     .ep = 1,
                     .cp = 1,
                     .cp_comm = "",
+                    .modules = "",
                     .etp = 1,
                     .train = "all"};
     const json_t *settings = json_object_get(plan, "settings");

@@ -32,6 +32,7 @@ struct job {
     int64_t nodes, per_node, gpus, dp, tp, pp, vp, ep, etp, cp, zero, micro, steps, batch,
         seq;
     int64_t recompute_layers; /* the first of each chunk of a stage alone; 0: all */
+    const char *modules; /* that are recomputed, with + between; "": whole layers */
     int64_t shard;            /* of 'dp', those that 'zero' shards over */
     /* 'dp' and what follows from it are 0 of a plan that splits operators each in its own way. */
     int cuda_graphs;

@@ -22,6 +22,7 @@ static const struct target {
     const char *no_fp16; /* why what it starts can't train in fp16; NULL: it can */
     const char *
         low; /* scalings of products in few bits that it can be told of, with spaces around; NULL: none */
+    const char *modules; /* of recomputation, likewise */
     int replicas; /* it shards over a part of the data parallel ranks, where it is told so */
     /* Of pipeline stages: levels of sharding beside them, as bits; 0: a script has to have them written out.
      * Whether a stage may have several chunks, and chunks unlike numbers of layers. */
@@ -50,6 +51,7 @@ static const struct target {
      .framework = "megatron",
      .write = topt_launch_megatron,
      .low = " delayed tensorwise blockwise mxfp8 nvfp4 ",
+     .modules = " core_attn mlp moe shared_experts moe_act layernorm mla_up_proj ",
      .pin = {"NVIDIA/Megatron-LM", "d98e8a64ddf34856e74b24714e3bedb2f5a39553",
              "2026-08-22", "not run"},
      .replicas = 1,
@@ -62,6 +64,7 @@ static const struct target {
      .write = topt_launch_torchtitan,
      .no_fp16 = "torchtitan scales no loss, so that it does not train in fp16",
      .low = " rowwise mxfp8 ",
+     .modules = " op ",
      .pin = {"pytorch/torchtitan", "b5bcd76c66d0acb1a08b176d9639425bc55e0b2a",
              "2026-08-21", "not run"},
      .replicas = 1,
@@ -321,6 +324,20 @@ static int takes_low(const struct job *j, const struct target *t)
     return !j->low || (t->low && strstr(t->low, word));
 }
 
+/* Has it flags for all modules that the plan recomputes? */
+static int takes_modules(const struct job *j, const struct target *t)
+{
+    for (const char *at = j->modules; *at;) {
+        char word[24];
+        int n = (int)strcspn(at, "+");
+        snprintf(word, sizeof word, " %.*s ", n < 20 ? n : 20, at);
+        if (!t->modules || !strstr(t->modules, word))
+            return 0;
+        at += n + (at[n] == '+');
+    }
+    return 1;
+}
+
 /* The kernels of the loss that a target has no flag for, or not at all. */
 static const struct loss {
     const char *target, *kernel;
@@ -444,6 +461,10 @@ static int check(const struct job *j, const struct target *t, struct sheet *s,
         return refuse_fp16(j, t, err);
     if (!takes_low(j, t))
         return refuse_low(j, t, err);
+    if (!takes_modules(j, t))
+        return topt_job_refuse(j, j->framework, err,
+                               "%s can't be told to recompute %.60s", t->name,
+                               j->modules);
     if (j->precision == JOB_F64 && strcmp(t->name, "topt"))
         return topt_job_refuse(j, t->framework, err, "%s does not train in f64", t->name);
     return 0;

@@ -37,6 +37,13 @@ static void write_stages(const struct job *j, struct topt_text *t)
         write_layout(j, t);
     else if (j->vp > 1)
         number(t, "--num-virtual-stages-per-pipeline-rank", j->vp);
+    if (topt_orders[j->order].pairs) {
+        struct topt_order_shape shape = {(int)j->pp, (int)j->vp, j->steps};
+        flag(t, 1, "--overlap-moe-expert-parallel-comm");
+        if (topt_order_group(&topt_orders[j->order], &shape) != j->pp)
+            number(t, "--microbatch-group-size-per-virtual-pipeline-stage",
+                   topt_order_group(&topt_orders[j->order], &shape));
+    }
 }
 
 static void write_low(const struct job *j, struct topt_text *t)
@@ -79,7 +86,12 @@ static void write_parallel(const struct job *j, struct topt_text *t)
         number(t, "--num-distributed-optimizer-instances", j->dp / j->shard);
     flag(t, j->dp > 1 && j->overlap, "--overlap-grad-reduce");
     flag(t, j->dp > 1 && j->overlap && j->zero == 1, "--overlap-param-gather");
-    if (j->recompute) {
+    if (*j->modules) {
+        topt_text_add(t,
+                      " \\\n    --recompute-granularity selective --recompute-modules ");
+        for (const char *at = j->modules; *at; at++)
+            topt_text_add(t, "%c", *at == '+' ? ' ' : *at);
+    } else if (j->recompute) {
         topt_text_add(t, " \\\n    --recompute-granularity full --recompute-method %s",
                       j->recompute_layers ? "block" : "uniform");
         number(t, "--recompute-num-layers",
@@ -176,7 +188,13 @@ static int check(const struct job *j, struct topt_error *err)
             "Megatron-LM shards optimizer states at most, and this plan "
             "has ZeRO-%lld",
             (long long)j->zero);
-    if (j->pp > 1 && j->order != TOPT_ORDER_1F1B && j->order != TOPT_ORDER_INTERLEAVED)
+    if (j->low && !strcmp(j->low, "delayed") &&
+        (strstr(j->modules, "moe_act") || strstr(j->modules, "layernorm")))
+        return topt_job_refuse(j, "megatron", err,
+                               "Megatron-LM recomputes no moe_act and layernorm beside "
+                               "FP8 with delayed scaling");
+    if (j->pp > 1 && j->order != TOPT_ORDER_1F1B && j->order != TOPT_ORDER_INTERLEAVED &&
+        j->order != TOPT_ORDER_COMBINED)
         return topt_job_refuse(j, "megatron", err, "Megatron-LM has no schedule %s",
                                topt_order_name(j->order));
     if (j->precision == JOB_BF16)
@@ -224,6 +242,9 @@ int topt_launch_megatron(const struct job *j, struct sheet *s, struct topt_error
     struct topt_text t = {0};
     if (check(j, err))
         return -1;
+    /* One queue of the device's would run what is sent after what is computed. */
+    if (topt_orders[j->order].pairs)
+        topt_text_add(&t, "export CUDA_DEVICE_MAX_CONNECTIONS=32\n");
     topt_job_start_torchrun(j, "torchrun", &t);
     topt_text_add(&t, " pretrain_gpt.py");
     write_parallel(j, &t);

@@ -181,6 +181,11 @@ static void write_parallel(const struct job *j, struct topt_text *t)
     set_number(t, "parallelism.expert_parallel_degree", j->ep);
 }
 
+static const char *checkpointing(const struct job *j)
+{
+    return *j->modules ? "SelectiveAC" : "FullAC";
+}
+
 static void write_training(const struct job *j, struct topt_text *t)
 {
     int pure = j->precision == JOB_BF16, f32 = j->precision == JOB_F32;
@@ -191,8 +196,11 @@ static void write_training(const struct job *j, struct topt_text *t)
     set_word(t, "training.mixed_precision_param", f32 ? "float32" : "bfloat16");
     topt_text_add(t, "    config.training.disable_cuda_graphs = %s\n",
                   j->cuda_graphs ? "False" : "True");
-    topt_text_add(t, "    config.activation_checkpoint = %s\n",
-                  j->recompute ? "FullAC.Config()" : "None");
+    if (j->recompute)
+        topt_text_add(t, "    config.activation_checkpoint = %s.Config()\n",
+                      checkpointing(j));
+    else
+        topt_text_add(t, "    config.activation_checkpoint = None\n");
 }
 
 /* The converter of linear modules in layers, by the scaling of their products. */
@@ -223,8 +231,8 @@ static int write_config(const struct job *j, const struct known *k, struct sheet
     if (by_passes)
         topt_text_add(&t, "import os\n\n");
     if (j->recompute)
-        topt_text_add(&t, "from torchtitan.distributed.activation_checkpoint import "
-                          "FullAC\n");
+        topt_text_add(&t, "from torchtitan.distributed.activation_checkpoint import %s\n",
+                      checkpointing(j));
     if (j->low)
         topt_text_add(&t, "from torchtitan.components.quantization import %s\n",
                       converter_of(j));

@@ -14,8 +14,8 @@ static const struct topt_band of_time[TOPT_BASIS_COUNT] = {
     [TOPT_BASIS_INTERPOLATED] = {0.10, 0.10},
     /* bands.py: time */
     [TOPT_BASIS_SCALED] = {0.15, 0.25},
-    [TOPT_BASIS_PUBLISHED] = {0.03, 0.15},
-    [TOPT_BASIS_ANALYTIC] = {0.16, 0.27},
+    [TOPT_BASIS_PUBLISHED] = {0.07, 0.19},
+    [TOPT_BASIS_ANALYTIC] = {0.09, 0.27},
     /* bands.py: end */
 };
 
@@ -25,9 +25,9 @@ enum { TOPT_BAND_STATES, TOPT_BAND_REST, TOPT_BAND_ALLOCATOR, TOPT_BAND_PARTS };
 
 static const struct topt_band of_memory[TOPT_BAND_PARTS] = {
     /* bands.py: memory */
-    [TOPT_BAND_STATES] = {0.05, 0.08},
+    [TOPT_BAND_STATES] = {0.19, 0.10},
     [TOPT_BAND_REST] = {0.02, 0.02},
-    [TOPT_BAND_ALLOCATOR] = {0.50, 2.31},
+    [TOPT_BAND_ALLOCATOR] = {0.68, 2.85},
     /* bands.py: end */
 };
 

@@ -126,6 +126,7 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
 {
     struct topt_op_buffers b;
     int64_t rounds = t->rounds;
+    int again = topt_runs_again(c);
     topt_op_buffers_clear(&b);
     topt_live_begin(t->alive);
     if (topt_op_init(f, op, c, &b))
@@ -141,10 +142,10 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     topt_live_end(t->alive, TOPT_LIVE_INIT);
     t->rounds = rounds;
     t->part = TOPT_DURING_FORWARD;
-    if (tally_forward(f, t, op, c, c->recompute ? TOPT_PASS_DROP : TOPT_PASS_KEEP, &b))
+    if (tally_forward(f, t, op, c, again ? TOPT_PASS_DROP : TOPT_PASS_KEEP, &b))
         return -1;
     t->part = TOPT_DURING_BACKWARD;
-    if (c->recompute && tally_forward(f, t, op, c, TOPT_PASS_RECOMPUTE, &b))
+    if (again && tally_forward(f, t, op, c, TOPT_PASS_RECOMPUTE, &b))
         return -1;
     if (topt_has_backward(f->model, op) && tally_backward(f, t, op, c, &b))
         return -1;
@@ -156,7 +157,9 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     topt_live_end(t->alive, TOPT_LIVE_END);
     topt_param_buffers(f, op, c, &t->cost);
     topt_tally_hide(t);
-    topt_tally_eager(t, op, c->recompute ? TOPT_CLASS_RECOMPUTED : TOPT_CLASS_KEPT);
+    topt_tally_eager(t, op, again ? TOPT_CLASS_RECOMPUTED : TOPT_CLASS_KEPT);
+    if (c->recompute == TOPT_AGAIN_KEPT)
+        t->cost.class_bytes[TOPT_CLASS_KEPT] += t->output_bytes;
     return 0;
 }
 
@@ -233,7 +236,7 @@ struct topt_edge_end topt_edge_producer(const struct topt_costing *k, int op,
     const struct topt_op *o = &k->model->op[op];
     return (struct topt_edge_end){.value = topt_value_layout(o, o->output, c, k->mesh),
                                   .grad = topt_grad_layout(o, o->output, c, k->mesh),
-                                  .recompute = c->recompute,
+                                  .recompute = c->recompute == TOPT_AGAIN_ALL,
                                   .moved_permille =
                                       topt_low_moved_permille(k->settings, k->model, op)};
 }
@@ -264,8 +267,8 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
     struct topt_edge_end e = {
         .value = topt_value_layout(o, x, c, k->mesh),
         .grad = topt_grad_layout(o, x, c, k->mesh),
-        .recompute = c->recompute,
-        .needed = c->recompute || keeps_input(k, op, input),
+        .recompute = topt_runs_again(c),
+        .needed = topt_runs_again(c) || keeps_input(k, op, input),
         .op_bytes = op_transient,
         .moved_permille = topt_low_moved_permille(k->settings, k->model, op),
         .kept_permille = topt_low_kept_permille(k->settings, k->model, op, input)};
@@ -298,7 +301,8 @@ int topt_cost_move_by(const struct topt_costing *k, int tensor, uint32_t axes,
     *ret = (struct topt_move_cost){.transient_bytes =
                                        topt_held_bytes(k, tensor, by->transient_bytes),
                                    .from_bytes = from_bytes,
-                                   .to_bytes = to_bytes};
+                                   .to_bytes = to_bytes,
+                                   .of_tokens = topt_is_of_slots(k->model, tensor)};
     int64_t rounds = k->settings->micro_batches;
     int bad = by->time_ns == TOPT_ROUTE_FAR ||
               __builtin_mul_overflow(by->time_ns, rounds, &ret->network_ns);
@@ -334,6 +338,10 @@ static void add_network(struct topt_fragment_cost *c, enum topt_during part,
     c->network_ns += m->network_ns;
     c->spent.at[part].waited_ns += m->network_ns;
     c->spent.at[part].waited_links |= m->links;
+    if (m->of_tokens) {
+        c->spent.at[part].exchange_ns += m->network_ns;
+        c->spent.at[part].exchange_links |= m->links;
+    }
     for (int i = 0; i < TOPT_BASIS_COUNT; i++)
         c->basis_ns[i] += m->basis_ns[i];
 }

@@ -239,7 +239,8 @@ static int run_forward(struct topt_dataflow *d, int op, enum topt_pass pass)
 static int forward(struct topt_dataflow *d, int op)
 {
     int n = d->m->op[op].ninputs;
-    enum topt_pass pass = d->s->config[op].recompute ? TOPT_PASS_DROP : TOPT_PASS_KEEP;
+    enum topt_pass pass =
+        topt_runs_again(&d->s->config[op]) ? TOPT_PASS_DROP : TOPT_PASS_KEEP;
     for (int first = 1; first >= 0; first--)
         for (int k = 0; k < n; k++)
             if (use_of(d, op, k)->next == first && fetch_input(d, op, k, 0))

@@ -373,7 +373,8 @@ static int charge_left_out(struct topt_program *p, const struct topt_strategy *s
         topt_recompute_demand(p->model, s, demanded);
     for (int i = p->micro_begin; i < p->micro_end && !rc; i++) {
         const struct topt_instr *in = &p->instr[i];
-        if (in->kind == TOPT_I_KERNEL && !in->backward && s->config[in->op].recompute &&
+        if (in->kind == TOPT_I_KERNEL && !in->backward &&
+            topt_runs_again(&s->config[in->op]) &&
             !demanded[in->op])
             left_out[in->op] += p->time[i].ns;
     }

@@ -38,7 +38,7 @@ int topt_is_recomputed(const struct topt_model *m, const struct topt_strategy *s
                        int tensor)
 {
     const struct topt_tensor *t = &m->tensor[tensor];
-    return s->config[t->producer].recompute &&
+    return s->config[t->producer].recompute == TOPT_AGAIN_ALL &&
            (t->nconsumers < 2 || s->hub[tensor].keep == TOPT_HUB_RECOMPUTE);
 }
 
@@ -60,7 +60,7 @@ void topt_recompute_demand(const struct topt_model *m, const struct topt_strateg
     for (int i = any_recompute(s) ? m->nops - 1 : -1; i >= 0; i--) {
         const struct topt_op *o = &m->op[i];
         int asked = ret_demanded[i] || saves(o);
-        ret_demanded[i] = s->config[i].recompute && asked;
+        ret_demanded[i] = topt_runs_again(&s->config[i]) && asked;
         for (int k = 0; k < o->ninputs; k++) {
             int t = o->operand[o->input[k]].tensor;
             if ((ret_demanded[i] || topt_reads_back(m, i, k)) &&
@@ -119,7 +119,7 @@ static int check_hubs(const struct topt_model *m, const struct topt_strategy *s,
 {
     for (int t = 0; t < m->ntensors; t++)
         if (m->tensor[t].nconsumers > 1 && s->hub[t].keep == TOPT_HUB_RECOMPUTE &&
-            !s->config[m->tensor[t].producer].recompute)
+            s->config[m->tensor[t].producer].recompute != TOPT_AGAIN_ALL)
             return topt_fail(err, TOPT_ERR_INVAL,
                              "tensor '%.60s' can't be recomputed: its operator keeps it",
                              m->tensor[t].name);

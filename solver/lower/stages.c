@@ -123,6 +123,12 @@ void topt_layers_fini(struct topt_layers *t)
     *t = (struct topt_layers){.model = NULL};
 }
 
+/* The passes of two chunks as one. */
+struct pair {
+    int f, b;
+    int64_t ns; /* 0: none */
+};
+
 struct stages {
     struct topt_layers *t;
     const struct topt_strategy *strategy;
@@ -139,6 +145,9 @@ struct stages {
         [TOPT_MAX_CHUNKS]; /* of a chunk's passes, for which they wait for the host */
     int64_t end_ns[TOPT_MAX_STAGES];
     int64_t send_ns;
+    struct pair *pairs; /* those that are known, and one more; NULL: passes stand alone */
+    int64_t *pair_ns;   /* topt_pipeline.h */
+    int64_t saved_ns[TOPT_MAX_STAGES], most_saved_ns[TOPT_MAX_STAGES]; /* by a pair */
     struct topt_stage_costs *ret;
 };
 
@@ -231,17 +240,15 @@ enum {
     NO_WEIGHTS = 1 << TOPT_DURING_COUNT /* without gradients of parameters */
 };
 
-/* The time of some parts of a step (bits) of the pieces between two layers, in one micro-batch, and how much of
- * it the device waits for the host. */
-static int part_ns(struct stages *x, int first, int last, int parts, int64_t *ret,
-                   int64_t *late)
+/* Some parts of a step (bits) of the pieces between two layers, in one micro-batch; how many pieces. */
+static int pieces_of(const struct stages *x, int first, int last, int parts,
+                     struct topt_piece_time *ret)
 {
-    int64_t sum = 0, aside = 0, host = 0;
     int n = 0;
     for (int p = from(x, first); p < from(x, last); p++, n++) {
-        x->time[n] = x->t->spent[p];
+        ret[n] = x->t->spent[p];
         for (int d = 0; d < TOPT_DURING_COUNT; d++) {
-            struct topt_part_time *t = &x->time[n].at[d];
+            struct topt_part_time *t = &ret[n].at[d];
             int64_t rounds = d == TOPT_DURING_FORWARD || d == TOPT_DURING_BACKWARD
                                  ? x->shape.micro_batches
                                  : 1;
@@ -253,14 +260,28 @@ static int part_ns(struct stages *x, int first, int last, int parts, int64_t *re
             }
             t->compute_ns /= rounds;
             t->waited_ns /= rounds;
+            t->exchange_ns /= rounds;
             t->gather_ns /= rounds;
             t->reduce_ns /= rounds;
             t->host_ns /= rounds;
+        }
+    }
+    return n;
+}
+
+/* The time of such parts, and how much of it the device waits for the host. */
+static int part_ns(struct stages *x, int first, int last, int parts, int64_t *ret,
+                   int64_t *late)
+{
+    int64_t sum = 0, aside = 0, host = 0;
+    int n = pieces_of(x, first, last, parts, x->time);
+    for (int i = 0; i < n; i++)
+        for (int d = 0; d < TOPT_DURING_COUNT; d++) {
+            const struct topt_part_time *t = &x->time[i].at[d];
             host += t->host_ns;
             sum += t->compute_ns + t->waited_ns;
             aside += t->gather_ns + t->reduce_ns;
         }
-    }
     *ret = sum;
     *late = 0;
     if (!aside && 2 * host < sum) /* one task after the other, and the host far ahead */
@@ -368,6 +389,68 @@ static int find_chunks(struct stages *x)
     return 0;
 }
 
+/* What sending tokens takes of a device beside its computing: of NCCL's kernels the profile's share, of DeepEP's
+ * 20 of 132 multiprocessors (DeepSeek-AI, DeepSeek-V3, 2024, 3.2.2). */
+static double share_of_sending(const struct stages *x)
+{
+    return x->t->settings->dispatch == TOPT_DISPATCH_DEEPEP
+               ? 20.0 / 132
+               : topt_hw_collective_share(x->t->hw);
+}
+
+/* The first chunk whose passes are as this one's. */
+static int like_first(const struct stages *x, int c)
+{
+    while (like_before(x, c))
+        c--;
+    return c;
+}
+
+/* Passes of two chunks as one, unless that was seen for chunks like them. */
+static int find_pair(struct stages *x, int f, int b, int64_t *ret)
+{
+    struct pair *p = x->pairs;
+    f = like_first(x, f);
+    b = like_first(x, b);
+    while (p->ns && (p->f != f || p->b != b))
+        p++;
+    if (!p->ns) {
+        struct topt_pass_pieces forward = {.time = x->time}, backward;
+        forward.n = pieces_of(x, x->cut[f], x->cut[f + 1], FORWARD, x->time);
+        backward.time = x->time + forward.n;
+        backward.n =
+            pieces_of(x, x->cut[b], x->cut[b + 1], BACKWARD, x->time + forward.n);
+        *p = (struct pair){f, b, 0};
+        if (topt_step_pair(x->t->schedule, forward, backward, share_of_sending(x), &p->ns,
+                           x->err))
+            return -1;
+    }
+    *ret = p->ns;
+    return 0;
+}
+
+/* All that stages may have, and by stage how much shorter than one after the other a pair is. */
+static int find_pairs(struct stages *x)
+{
+    int v = x->shape.chunks;
+    size_t n = (size_t)x->nchunks * (size_t)v;
+    x->pair_ns = calloc(n, sizeof *x->pair_ns);
+    x->pairs = calloc(n + 1, sizeof *x->pairs);
+    if (!x->pair_ns || !x->pairs)
+        return topt_nomem(x->err, "pipeline stages");
+    for (int f = 0; f < x->nchunks; f++)
+        for (int own = 0; own < v; own++) {
+            int s = stage_of(x, f), b = topt_order_chunk(x->order, &x->shape, s, own);
+            int64_t *ns = &x->pair_ns[f * v + own];
+            if (find_pair(x, f, b, ns))
+                return -1;
+            int64_t saved = x->chunk[f].ns[0] + x->chunk[b].ns[1] - *ns;
+            x->saved_ns[s] += saved / (v * v);
+            x->most_saved_ns[s] = topt_max(x->most_saved_ns[s], saved);
+        }
+    return 0;
+}
+
 /* ---- between stages ------------------------------------------------------------------ */
 
 /* What one device of a stage gives to one of the next. */
@@ -451,7 +534,7 @@ static int64_t least_ns(const struct stages *x)
         for (int own = 0; own < x->shape.chunks; own++) {
             const struct topt_chunk *c =
                 &x->chunk[topt_order_chunk(x->order, &x->shape, s, own)];
-            ns += x->shape.micro_batches * (c->ns[0] + c->ns[1]);
+            ns += x->shape.micro_batches * (c->ns[0] + c->ns[1] - x->most_saved_ns[s]);
         }
         int64_t last = x->order->splits ? 0 : back + x->end_ns[0];
         most = topt_max(most, ns + topt_max(x->end_ns[s], last));
@@ -536,8 +619,13 @@ static void put_busy(struct stages *x, struct topt_fragment_cost *sum)
             rounds * (x->chunk[c].ns[0] + x->chunk[c].ns[1]);
         late += rounds * x->late_ns[c];
     }
-    for (int s = 0; s < x->shape.stages; s++)
-        busy += x->ret->busy_ns[s] += x->end_ns[s];
+    for (int s = 0; s < x->shape.stages; s++) {
+        struct topt_order_plan plan;
+        topt_order_plan(x->order, &x->shape, s, &plan);
+        x->ret->busy_ns[s] +=
+            x->end_ns[s] - topt_order_count_pairs(&plan) * x->saved_ns[s];
+        busy += x->ret->busy_ns[s];
+    }
     busy /= x->shape.stages;
     sum->compute_ns = topt_min((sum->compute_ns + late) / x->shape.stages, busy);
     sum->network_ns = busy - sum->compute_ns;
@@ -572,6 +660,7 @@ static int run(struct stages *x, struct topt_strategy_cost *cost)
                               .chunk = x->chunk,
                               .end_ns = x->end_ns,
                               .send_ns = x->send_ns,
+                              .pair_ns = x->pair_ns,
                               .passes = x->t->passes};
     int64_t ns;
     int rc = topt_pipeline_run(x->t->schedule, &p, &ns, held, x->err);
@@ -594,7 +683,7 @@ static int find_all(struct stages *x, struct topt_strategy_cost *cost)
         x->ret->layers[c] = (int16_t)(x->cut[c + 1] - x->cut[c]);
     if (is_too_large(x, cost))
         return 0;
-    if (find_chunks(x) || find_ends(x))
+    if (find_chunks(x) || find_ends(x) || (x->order->pairs && find_pairs(x)))
         return -1;
     return is_too_slow(x, cost) ? 0 : run(x, cost);
 }
@@ -631,7 +720,7 @@ int topt_stages_cost(struct topt_layers *t, const struct topt_strategy *s,
         return -1;
     x.weight = calloc(layers, sizeof *x.weight);
     x.chunk = calloc((size_t)x.nchunks, sizeof *x.chunk);
-    x.time = calloc(pieces, sizeof *x.time);
+    x.time = calloc(2 * pieces, sizeof *x.time); /* of two chunks at once */
     x.bytes = calloc(pieces, sizeof *x.bytes);
     int rc = x.weight && x.chunk && x.time && x.bytes
                  ? find_all(&x, cost)
@@ -640,5 +729,7 @@ int topt_stages_cost(struct topt_layers *t, const struct topt_strategy *s,
     free(x.chunk);
     free(x.time);
     free(x.bytes);
+    free(x.pairs);
+    free(x.pair_ns);
     return rc;
 }

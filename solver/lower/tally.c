@@ -178,9 +178,14 @@ static enum topt_eager_how eager(const struct topt_tally *t, int op,
     const struct topt_op *o = &t->k->model->op[op];
     const struct topt_settings *s = t->k->settings;
     int writes = (s->eager & TOPT_EAGER_SCORES ? TOPT_EAGER_WRITES_SCORES : 0) |
-                 (s->eager & TOPT_EAGER_NORMS ? TOPT_EAGER_WRITES_NORMS : 0);
-    int as = o->spec->loss ? (int)s->loss : writes;
-    int on = o->spec->loss ? s->loss != TOPT_LOSS_FUSED : s->eager & TOPT_EAGER_OPERATORS;
+                 (s->eager & TOPT_EAGER_NORMS ? TOPT_EAGER_WRITES_NORMS : 0) |
+                 (s->eager & TOPT_EAGER_OPERATORS ? TOPT_EAGER_ROTATES : 0);
+    int turns =
+        s->positions_first && topt_op_turns(o) && s->attention <= TOPT_ATTENTION_FLASH3;
+    int loss = (int)s->loss + (s->eager & TOPT_EAGER_METRICS ? TOPT_LOSS_AND_METRICS : 0);
+    int as = o->spec->loss ? loss : writes | (turns ? TOPT_EAGER_TURNS : 0);
+    int on = o->spec->loss ? loss != TOPT_LOSS_FUSED
+                           : turns || s->eager & TOPT_EAGER_OPERATORS;
     return on && o->spec->eager ? o->spec->eager(o, t->len, as, ret) : TOPT_EAGER_ALIKE;
 }
 
@@ -250,6 +255,35 @@ static struct topt_time own_kernel(const struct topt_tally *t, const struct topt
     return topt_kernel_time(t->k, o, i->kernel, t->len, bytes);
 }
 
+/* Experts that are shared out get tokens by the device that sent them, and have them sorted by expert and, on the way
+ * back, by device again (Megatron-LM, core/transformer/moe/token_dispatcher.py at d98e8a6, sort_chunks_by_idxs;
+ * torchtitan's generate_permute_indices), each a pass that reads and writes.  For products in few bits Transformer
+ * Engine's take rows in multiples of 16 or 32, to which tokens are copied, and results from there (experts.py,
+ * Fp8Padding). */
+static int64_t sorted_bytes(const struct topt_tally *t, const struct topt_op *o)
+{
+    enum { X = 1, PASSES = 2, READS_AND_WRITES = 2 };
+    const struct topt_settings *s = t->k->settings;
+    int e = topt_op_experts(o);
+    if (e < 0)
+        return 0;
+    int sorts = t->len[e] > 1 && t->len[e] < o->count[e];
+    int pads = s->experts_apart && topt_low_runs(s, t->k->model, (int)(o - t->k->model->op));
+    return (int64_t)(sorts + pads) * PASSES * READS_AND_WRITES *
+           topt_touched_numbers(o, X, t->len) * topt_element_bytes(s, TOPT_ELEM_REAL);
+}
+
+/* Kernels of an operator in place of one: as many for each of its experts, or one. */
+static int of_experts(const struct topt_tally *t, const struct topt_op *o, int each)
+{
+    int e = topt_op_experts(o);
+    return e >= 0 && t->k->settings->experts_apart ? each * (int)t->len[e] : 1;
+}
+
+/* A product of one expert, on one of four streams, takes the host as long as so many kernels: eight of 128 tokens
+ * took 267 us, 33 each (github.com/NVIDIA/TransformerEngine pull 3134, 2026-06). */
+enum { EXPERT_PRODUCT = 4 };
+
 /* All that a framework does in one direction, casts to few bits too, is priced with the first of our
  * kernels. */
 static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
@@ -259,6 +293,9 @@ static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
     enum topt_eager_how how =
         i->kernel == TOPT_K_LOAD ? TOPT_EAGER_ALIKE : eager(t, i->op, &e);
     t->kernels = how != TOPT_EAGER_INSTEAD && i->kernel != TOPT_K_LOAD;
+    const struct topt_op *o = &t->k->model->op[i->op];
+    if (topt_kernel_work(i->kernel) == TOPT_WORK_MATMUL)
+        t->kernels *= of_experts(t, o, EXPERT_PRODUCT);
     if (how != TOPT_EAGER_INSTEAD)
         time = own_kernel(t, i);
     if (how != TOPT_EAGER_ALIKE && !t->told) {
@@ -266,14 +303,18 @@ static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
         t->kernels += e.kernels[i->backward];
     }
     t->told |= how != TOPT_EAGER_ALIKE;
-    if (!t->told && i->kernel != TOPT_K_LOAD &&
-        topt_low_runs(t->k->settings, t->k->model, i->op)) {
+    if (t->told || i->kernel == TOPT_K_LOAD)
+        return time;
+    int64_t bytes = sorted_bytes(t, o);
+    if (topt_low_runs(t->k->settings, t->k->model, i->op)) {
         struct topt_low_casts casts =
-            topt_low_casts(t->k->settings, &t->k->model->op[i->op], t->len, i->backward);
-        time.ns += elementwise(t, casts.bytes).ns;
-        t->kernels += casts.kernels;
+            topt_low_casts(t->k->settings, o, t->len, i->backward);
+        bytes += casts.bytes;
+        t->kernels += casts.kernels * of_experts(t, o, 1);
         t->told = 1;
     }
+    t->told |= bytes > 0;
+    time.ns += bytes ? elementwise(t, bytes).ns : 0;
     return time;
 }
 
@@ -434,6 +475,14 @@ static int makes_weights(const struct topt_tally *t, const struct topt_instr *i)
     return weights;
 }
 
+/* Forward, the host waits for how many tokens experts that are shared out get (token_dispatcher.py, the same). */
+static int asks(const struct topt_tally *t, const struct topt_instr *i)
+{
+    const struct topt_op *o = &t->k->model->op[i->op];
+    int e = i->kind == TOPT_I_KERNEL && !i->backward ? topt_op_experts(o) : -1;
+    return e >= 0 && t->len[e] < o->count[e];
+}
+
 /* Add the time as often as the instruction happens. */
 static int spend(struct topt_tally *t, const struct topt_instr *i, struct topt_time time,
                  int network, struct topt_error *err)
@@ -453,6 +502,7 @@ static int spend(struct topt_tally *t, const struct topt_instr *i, struct topt_t
         spent->compute_ns += ns;
         spent->weights_ns += makes_weights(t, i) ? ns : 0;
         spent->host_ns += topt_tally_host_ns(t) * t->rounds;
+        spent->asks += asks(t, i);
     } else if (!runs_async(t)) {
         spent->waited_ns += ns;
         spent->waited_links |= links;

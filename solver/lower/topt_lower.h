@@ -95,7 +95,8 @@ enum topt_eager_part {
     TOPT_EAGER_LOSS = 4, /* of questions alone: settings.loss is then no fused one */
     TOPT_EAGER_OPTIMIZER = 8,
     TOPT_EAGER_NORMS =
-        16 /* of operators: RMS norm is written out, not PyTorch's one kernel */
+        16, /* of operators: RMS norm is written out, not PyTorch's one kernel */
+    TOPT_EAGER_METRICS = 32 /* the trainer makes metrics of the logits for its log */
 };
 
 /* The buffers that the executing system holds beside the program's own where parameters are
@@ -155,6 +156,9 @@ struct topt_settings {
     /* A unit of the model recomputes at once, alike others or not; else, as our runtime
      * does, a block that repeats exactly. */
     int by_unit;
+    /* Activations have positions before samples, FlashAttention's the other way round: its output lies there twice, one
+     * for its own backward and one for the product after it. */
+    int positions_first;
     int64_t pool_numbers;   /* POOL: parameters gathered at once, at most */
     int64_t bucket_numbers; /* POOL: gradients in a bucket that is reduced */
     int64_t
@@ -189,6 +193,7 @@ struct topt_settings {
     int low_apart;     /* low: by torchao's casts, not Transformer Engine's */
     int low_params;    /* low: their weights are stored and gathered in these bits */
     enum topt_dispatch dispatch;
+    int experts_apart; /* products of each of a device's experts are kernels of their own */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
@@ -243,14 +248,24 @@ enum topt_zero {
 /* An operator's configuration: the dimension each axis splits, or -1 for none (every
  * device along that axis computes the same); axes of one dimension split in axis
  * order.  'zero': the axes along which a parameter's gradient is partial shard what
- * enum topt_zero says.  'recompute': what the operator makes is not kept; backward
- * runs its forward again where it needs that. */
+ * enum topt_zero says.  'recompute': what the operator makes is not kept, and backward
+ * runs its forward again where it needs that: enum topt_again. */
+enum topt_again {
+    TOPT_AGAIN_NOTHING,
+    TOPT_AGAIN_ALL,   /* neither its output nor what it saves is kept */
+    TOPT_AGAIN_SAVED, /* its output is, as that of a module which is checkpointed */
+    TOPT_AGAIN_KEPT /* nothing runs again, and its output is kept though backward reads it nowhere */
+};
 struct topt_config {
     int8_t dim[TOPT_MAX_AXES];
     uint8_t zero, recompute;
     uint8_t whole_axes; /* the first so many, along which 'zero' shards nothing (HSDP) */
 };
 struct topt_config topt_config_none(void); /* no axis splits anything */
+static inline int topt_runs_again(const struct topt_config *c)
+{
+    return c->recompute == TOPT_AGAIN_ALL || c->recompute == TOPT_AGAIN_SAVED;
+}
 
 /* The use of a hub's copy after forward. */
 enum topt_hub_keep {
@@ -336,6 +351,31 @@ int topt_recomputable(const struct topt_model *m, const struct topt_settings *s,
 int64_t topt_recomputed_at_once(const struct topt_model *m, const struct topt_settings *s,
                                 const int64_t *bytes);
 
+/* What a framework runs again in backward, said once for the whole model: bits.  WHOLE is each layer; the others
+ * are modules of Megatron-LM's --recompute-modules (core/transformer/transformer_config.py, d98e8a6) and
+ * torchtitan's SelectiveAC (distributed/activation_checkpoint.py, b5bcd76), whose rules modules.c has. */
+enum topt_module {
+    TOPT_MODULE_WHOLE = 1,
+    TOPT_MODULE_CORE_ATTN = 2,
+    TOPT_MODULE_MLP = 4,
+    TOPT_MODULE_MOE = 8,
+    TOPT_MODULE_SHARED_EXPERTS = 16,
+    TOPT_MODULE_MOE_ACT = 32,
+    TOPT_MODULE_LAYERNORM = 64,
+    TOPT_MODULE_MLA_UP_PROJ = 128,
+    TOPT_MODULE_OP = 256
+};
+/* "core_attn+mlp", "full", "none", or 0 and 1; and the words of bits in 'buf', which it returns. */
+int topt_modules_parse(const char *text, int64_t *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+enum { TOPT_MODULES_SIZE = 120 };
+const char *topt_modules_words(int modules, char buf[TOPT_MODULES_SIZE]);
+/* By operator, enum topt_again under these modules; owned by the caller.  'ret_present' (may be NULL): the modules
+ * that have operators in the model. */
+int topt_modules_again(const struct topt_model *m, const struct topt_settings *s,
+                       int modules, uint8_t **ret, int *ret_present,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Which of the operators that recompute backward runs again: the others' results
  * are not needed there.  By operator, in 'ret_demanded'. */
 void topt_recompute_demand(const struct topt_model *m, const struct topt_strategy *s,
@@ -393,6 +433,7 @@ enum topt_instr_kind {
     TOPT_I_ADD,    /* b += a */
     TOPT_I_LOSS,   /* a: per-token losses; report their mean over all tokens */
     TOPT_I_UPDATE, /* optimizer: a parameter, b gradient; c, d, e: states 0, 1, 2 or -1 */
+    TOPT_I_DROP, /* b: the numbers of a, some of them 0 (topt_program_dropout); may be a */
     TOPT_I_NORM,   /* of the gradients of all updates together (topt_program_clip) */
     TOPT_I_UNPACK, /* b: the numbers of a, which are stored in few bits; plans only */
     /* The operator's forward where a, rows of its table, has other owners along 'axes': ids in
@@ -632,6 +673,7 @@ struct topt_move_cost {
     int64_t network_ns, basis_ns[TOPT_BASIS_COUNT];
     int64_t transient_bytes, from_bytes, to_bytes;
     uint8_t links; /* under by_schedule, else 0; 0 of one by its route */
+    int of_tokens; /* which go to experts, or come back */
 };
 int topt_cost_move(const struct topt_costing *k, int tensor,
                    const struct topt_layout *from, const struct topt_layout *to,

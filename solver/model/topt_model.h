@@ -163,6 +163,8 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(SELECT_BWD, "select_bwd", ELEMENTWISE)                                               \
     X(DROPOUT_FWD, "dropout", ELEMENTWISE)                                                 \
     X(DROPOUT_BWD, "dropout_bwd", ELEMENTWISE)                                             \
+    X(OWN_FWD, "own", ELEMENTWISE)                                                         \
+    X(OWN_BWD, "own_bwd", ELEMENTWISE)                                                     \
     X(SOFTMAX_SUM, "softmax_sum", ELEMENTWISE)                                             \
     X(SOFTMAX_FWD, "softmax", ELEMENTWISE)                                                 \
     X(SOFTMAX_DOT, "softmax_dot", ELEMENTWISE)                                             \
@@ -334,7 +336,14 @@ struct topt_eager {
 };
 
 /* Operators that frameworks run by different kernels; bits. */
-enum { TOPT_EAGER_WRITES_SCORES = 1, TOPT_EAGER_WRITES_NORMS = 2 };
+enum {
+    TOPT_EAGER_WRITES_SCORES = 1,
+    TOPT_EAGER_WRITES_NORMS = 2,
+    TOPT_EAGER_ROTATES = 4, /* by kernels of their own */
+    TOPT_EAGER_TURNS = 8 /* FlashAttention's operands and output, to the model's order */
+};
+/* Is it attention, whose operands FlashAttention takes samples first? */
+int topt_op_turns(const struct topt_op *op);
 /* The kernel of a language model's loss, from the most memory to the least. */
 enum topt_loss_kernel {
     TOPT_LOSS_WRITTEN,  /* logits and their log-softmax in f32, each by itself */
@@ -344,6 +353,8 @@ enum topt_loss_kernel {
     TOPT_LOSS_CHUNKED,  /* by chunks, each with its backward at once */
     TOPT_LOSS_COUNT
 };
+/* Beside a kernel of the loss: the trainer computes metrics of the logits for its log. */
+enum { TOPT_LOSS_AND_METRICS = 16 };
 const char *topt_loss_kernel_name(enum topt_loss_kernel k);
 /* The chunks in which it makes logits, one after the other. */
 int topt_loss_chunks(enum topt_loss_kernel k);
@@ -486,6 +497,7 @@ const char *topt_activation_name(enum topt_activation a);
     X(BETA, beta, SIGNED)                  /* the same; lrn: power; 0: 0.75 */             \
     X(BIAS, bias, REAL)                    /* lrn: what the sum is added to; 0: 1 */       \
     X(RATE, rate, REAL)                    /* dropout: fraction that becomes 0 */          \
+    X(FLOPS, flops, WHOLE)                 /* own: forward, of a position; backward twice */ \
     X(MASKED, masked, BOOLEAN)             /* add: of what some was dropped, by a byte a number */ \
     X(TOP_K, top_k, WHOLE)                                                                 \
     X(CAPACITY, capacity, REAL)            /* slots of an expert over its fair share */    \
@@ -645,6 +657,8 @@ double topt_rope_step(const struct topt_attrs *a, int64_t width, int64_t pair);
 int topt_op_experts(const struct topt_op *op);
 /* The number that divides the experts of each operator that has some; 0: none has. */
 int64_t topt_model_experts(const struct topt_model *m);
+/* Is a tensor one of slots by expert, so that its moves bring tokens to experts, or back? */
+int topt_is_of_slots(const struct topt_model *m, int tensor);
 /* Of a tensor of slots by expert, which lie on so many places: how often a token is sent if it goes once to each place
  * that has some of its experts, as a share of once for each expert.  Experts are chosen at random, within the groups that
  * the model's router chooses.  1 of any other tensor. */
@@ -862,6 +876,11 @@ json_t *topt_model_to_json(const struct topt_model *m);
 struct topt_model *topt_model_from_json(const json_t *doc,
                                         struct topt_error *err) TOPT_MUST_CHECK;
 
+enum topt_apart {
+    TOPT_APART_HEADS = 1, /* queries, keys and values, as context ranks gather them */
+    TOPT_APART_GATES = 2  /* gates and what they gate, of which recomputation keeps one */
+};
+
 /* What importing may be told: 0 means the model's own or the default. */
 struct topt_import_options {
     int64_t batch, seq;
@@ -871,7 +890,7 @@ struct topt_import_options {
     const char *as;    /* the family of a config whose own is not known */
     const char *part;  /* of a config of several: "text"; NULL: all that is read */
     double capacity;   /* slots of an expert over its share; 0: the family's */
-    int apart; /* of a config: queries, keys and values in tensors of their own, as context ranks gather them */
+    int apart; /* of a config: products that are otherwise one, bits of enum topt_apart */
     int untrained; /* an ONNX graph without weights is taken too */
 };
 

@@ -69,8 +69,10 @@ static void plan_1f1b(const struct topt_order_shape *p, int stage,
 static void plan_interleaved(const struct topt_order_shape *p, int stage,
                              struct topt_order_plan *ret)
 {
-    after_so_many(
-        p, 2 * (p->stages - stage - 1) + (int64_t)(p->chunks - 1) * p->stages + 1, ret);
+    after_so_many(p,
+                  2 * (p->stages - stage - 1) +
+                      (p->chunks - 1) * ret->group + 1,
+                  ret);
 }
 
 /* Gradients of parameters wait for as many passes as there are stages before, and fill the time in which
@@ -137,7 +139,8 @@ static void plan_dualpipe_v(const struct topt_order_shape *p, int stage,
  * 2019).  Those that make gradients of parameters apart are as torch/distributed/pipelining/schedules.py
  * of PyTorch has them at 00722e6 (ScheduleInterleavedZeroBubble, which of one chunk is ZB-H1 of Qi et al. 2023;
  * ScheduleZBVZeroBubble; ScheduleDualPipeV, after github.com/deepseek-ai/DualPipe): what is sent goes
- * beside what is computed, and a forward and a backward pass of DualPipeV run one after the other. */
+ * beside what is computed, and a forward and a backward pass of DualPipeV run one after the other.  Combined 1F1B
+ * is Megatron-LM's --overlap-moe-expert-parallel-comm (core/pipeline_parallel/combined_1f1b.py at d98e8a6). */
 const struct topt_order topt_orders[TOPT_ORDERS] = {
     [TOPT_ORDER_1F1B] = {"1f1b", 1, 1, plan_1f1b, .sends_wait = 1, .turns = 2},
     [TOPT_ORDER_INTERLEAVED] = {"interleaved-1f1b", 2, 256, plan_interleaved, .turns = 2},
@@ -149,6 +152,8 @@ const struct topt_order topt_orders[TOPT_ORDERS] = {
                         .least_rounds = 2, .but = 1},
     [TOPT_ORDER_DUALPIPE_V] = {"dualpipev", 2, 2, plan_dualpipe_v, .turns = 2,
                                .splits = 1, .v = 1, .least_rounds = 2},
+    [TOPT_ORDER_COMBINED] = {"combined-1f1b", 2, 256, plan_interleaved, .turns = 2,
+                             .pairs = 1, .grows = 1},
 };
 
 const char *topt_order_name(enum topt_order_row row)
@@ -161,11 +166,19 @@ int64_t topt_order_least(const struct topt_order *o, int stages)
     return (int64_t)o->least_rounds * stages - o->but;
 }
 
+int64_t topt_order_group(const struct topt_order *o, const struct topt_order_shape *p)
+{
+    int64_t n = p->stages;
+    while (o->grows && n < p->micro_batches && p->micro_batches % n)
+        n++;
+    return n;
+}
+
 int topt_order_takes(const struct topt_order *o, const struct topt_order_shape *p)
 {
     return p->chunks >= o->least_chunks && p->chunks <= o->most_chunks &&
            p->micro_batches >= topt_order_least(o, p->stages) &&
-           (p->chunks == 1 || o->v || p->micro_batches % p->stages == 0);
+           (p->chunks == 1 || o->v || p->micro_batches % topt_order_group(o, p) == 0);
 }
 
 int topt_order_stage(const struct topt_order *o, const struct topt_order_shape *p,
@@ -184,7 +197,14 @@ int topt_order_chunk(const struct topt_order *o, const struct topt_order_shape *
 void topt_order_plan(const struct topt_order *o, const struct topt_order_shape *p,
                      int stage, struct topt_order_plan *ret)
 {
-    *ret = (struct topt_order_plan){.order = o, .shape = *p, .ahead = -1};
+    topt_order_plan_by(o, p, topt_order_group(o, p), stage, ret);
+}
+
+void topt_order_plan_by(const struct topt_order *o, const struct topt_order_shape *p,
+                        int64_t group, int stage, struct topt_order_plan *ret)
+{
+    *ret = (struct topt_order_plan){
+        .order = o, .shape = *p, .group = group, .ahead = -1};
     o->plan(p, stage, ret);
 }
 
@@ -193,14 +213,14 @@ static void take(const struct topt_order_plan *p, int line, int64_t k,
                  struct topt_turn *ret)
 {
     const struct topt_order_shape *s = &p->shape;
-    int64_t round = (int64_t)s->stages * s->chunks, in_round = k % round;
+    int64_t round = p->group * s->chunks, in_round = k % round;
     ret->chunk = line;
     ret->micro_batch = k;
     if (p->order->v || s->chunks == 1)
         return;
-    int chunk = (int)(in_round / s->stages);
+    int chunk = (int)(in_round / p->group);
     ret->chunk = ret->backward ? s->chunks - 1 - chunk : chunk;
-    ret->micro_batch = k / round * s->stages + in_round % s->stages;
+    ret->micro_batch = k / round * p->group + in_round % p->group;
 }
 
 struct topt_turn topt_order_turn(const struct topt_order_plan *p, int64_t i)
@@ -226,4 +246,26 @@ struct topt_turn topt_order_turn(const struct topt_order_plan *p, int64_t i)
                                                 : TOPT_TURN_WHOLE};
     take(p, line, pass == 'f' ? f : pass == 'w' ? w : b, &t);
     return t;
+}
+
+static int is_of_pairs(const struct topt_order_plan *p, const struct topt_order_part *x)
+{
+    return p->order->pairs && x->cycle == 2 && x->pass[0] == 'b' && x->pass[1] == 'f';
+}
+
+int topt_order_pairs(const struct topt_order_plan *p, int64_t i)
+{
+    const struct topt_order_part *x = &p->part[p->n - 1];
+    while (x->from > i)
+        x--;
+    return is_of_pairs(p, x) && (i - x->from) % 2 == 0;
+}
+
+int64_t topt_order_count_pairs(const struct topt_order_plan *p)
+{
+    int64_t n = 0;
+    for (int i = 0; i < p->n; i++)
+        if (is_of_pairs(p, &p->part[i]))
+            n += ((i + 1 < p->n ? p->part[i + 1].from : p->turns) - p->part[i].from) / 2;
+    return n;
 }

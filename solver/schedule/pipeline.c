@@ -135,38 +135,71 @@ static int enter(struct pipe *x, int64_t micro_batch)
     return 0;
 }
 
-/* The next pass of a stage: 1; 0 where what it reads is not made yet; -1. */
-static int pass(struct pipe *x, int stage)
+/* A pass of a stage, and what it waits for. */
+struct visit {
+    struct topt_turn turn;
+    int own, to, writes, given; /* 'to', where it 'writes': the chunk that reads what it makes */
+    int *kept[2];
+};
+
+/* The 'i'th pass of a stage: 1; 0 where what it reads is not made yet. */
+static int visit(const struct pipe *x, int stage, int64_t i, struct visit *v)
 {
-    struct topt_turn t = topt_order_turn(&x->plan[stage], x->turn[stage]);
+    struct topt_turn t = topt_order_turn(&x->plan[stage], i);
     int n = x->shape.stages * x->shape.chunks;
     int own = topt_order_chunk(x->order, &x->shape, stage, t.chunk);
     int from = t.backward ? own + 1 : own - 1, to = t.backward ? own - 1 : own + 1;
     int apart = t.part == TOPT_TURN_WEIGHTS; /* of the stage alone */
-    int reads = !apart && from >= 0 && from < n, writes = !apart && to >= 0 && to < n;
-    const struct topt_chunk *c = &x->p->chunk[own];
-    int *kept[2] = {at(x, x->kept[0], own, t.micro_batch),
-                    at(x, x->kept[1], own, t.micro_batch)};
-    int given = reads ? *at(x, x->sent[t.backward], from, t.micro_batch) : 0;
-    if ((reads && !given) || (t.backward && !*kept[0]))
-        return 0;
-    int task = follow(x, stage, pass_ns(c, &t), x->chain[stage]);
-    if (task < 0 || topt_schedule_after(x->s, task, given - 1, x->err) ||
-        hold_pass(x, c, &t, task, (const int *const *)kept) ||
-        note(x, (struct topt_stage_pass){task, stage, own, apart ? 2 : t.backward,
-                                         t.micro_batch, 0, 0}))
+    int reads = !apart && from >= 0 && from < n;
+    *v = (struct visit){.turn = t, .own = own, .to = to};
+    v->writes = !apart && to >= 0 && to < n;
+    v->given = reads ? *at(x, x->sent[t.backward], from, t.micro_batch) : 0;
+    for (int k = 0; k < 2; k++)
+        v->kept[k] = at(x, x->kept[k], own, t.micro_batch);
+    return !((reads && !v->given) || (t.backward && !*v->kept[0]));
+}
+
+/* The pass is that task. */
+static int make(struct pipe *x, int stage, struct visit *v, int task)
+{
+    const struct topt_turn *t = &v->turn;
+    int apart = t->part == TOPT_TURN_WEIGHTS;
+    if (topt_schedule_after(x->s, task, v->given - 1, x->err) ||
+        hold_pass(x, &x->p->chunk[v->own], t, task, (const int *const *)v->kept) ||
+        note(x, (struct topt_stage_pass){task, stage, v->own, apart ? 2 : t->backward,
+                                         t->micro_batch, 0, 0}))
+        return -1;
+    if (!t->backward && v->own == 0 && enter(x, t->micro_batch))
+        return -1;
+    if (!t->backward || t->part == TOPT_TURN_INPUTS)
+        *v->kept[t->backward] = task + 1;
+    if (v->writes && send(x, stage, v->to, task,
+                          at(x, x->sent[t->backward], v->own, t->micro_batch)))
+        return -1;
+    if (t->backward && t->part != TOPT_TURN_INPUTS)
+        let_go(x, t->micro_batch);
+    return 0;
+}
+
+/* The next pass of a stage, or two that run as one: 1; 0 where what is read is not made yet; -1. */
+static int pass(struct pipe *x, int stage)
+{
+    struct visit v[2];
+    int64_t i = x->turn[stage], ns;
+    int n = 1 + (x->p->pair_ns && topt_order_pairs(&x->plan[stage], i));
+    for (int k = 0; k < n; k++)
+        if (!visit(x, stage, i + k, &v[k]))
+            return 0;
+    ns = n > 1 ? x->p->pair_ns[v[1].own * x->shape.chunks + v[0].turn.chunk]
+               : pass_ns(&x->p->chunk[v[0].own], &v[0].turn);
+    int task = follow(x, stage, ns, x->chain[stage]);
+    if (task < 0)
         return -1;
     x->chain[stage] = task;
-    x->turn[stage]++;
-    if (!t.backward && own == 0 && enter(x, t.micro_batch))
-        return -1;
-    if (!t.backward || t.part == TOPT_TURN_INPUTS)
-        *kept[t.backward] = task + 1;
-    if (writes &&
-        send(x, stage, to, task, at(x, x->sent[t.backward], own, t.micro_batch)))
-        return -1;
-    if (t.backward && t.part != TOPT_TURN_INPUTS)
-        let_go(x, t.micro_batch);
+    x->turn[stage] += n;
+    for (int k = 0; k < n; k++)
+        if (make(x, stage, &v[k], task))
+            return -1;
     return 1;
 }
 
@@ -194,7 +227,7 @@ static void plan_orders(struct pipe *x, int64_t micro_batches)
 {
     x->shape.micro_batches = micro_batches;
     for (int i = 0; i < x->shape.stages; i++)
-        topt_order_plan(x->order, &x->shape, i, &x->plan[i]);
+        topt_order_plan_by(x->order, &x->shape, x->group, i, &x->plan[i]);
 }
 
 static int begin(void *of, struct topt_schedule *s, struct topt_error *err)
@@ -354,7 +387,8 @@ int topt_pipeline_run(struct topt_schedule *s, const struct topt_pipeline *p,
                      .order = o,
                      .s = s,
                      .shape = *shape,
-                     .group = shape->chunks > 1 && !o->v ? shape->stages : 1,
+                     .group =
+                         shape->chunks > 1 && !o->v ? topt_order_group(o, shape) : 1,
                      .err = err};
     if (check(p, o, err) || open_pipe(&x))
         return -1;

@@ -48,10 +48,13 @@ void topt_piece_time_add(struct topt_piece_time *sum, const struct topt_piece_ti
         a->compute_ns += b->compute_ns;
         a->weights_ns += b->weights_ns;
         a->waited_ns += b->waited_ns;
+        a->exchange_ns += b->exchange_ns;
         a->gather_ns += b->gather_ns;
         a->reduce_ns += b->reduce_ns;
         a->host_ns += b->host_ns;
+        a->asks += b->asks;
         a->waited_links |= b->waited_links;
+        a->exchange_links |= b->exchange_links;
         a->gather_links |= b->gather_links;
         a->reduce_links |= b->reduce_links;
     }
@@ -206,6 +209,7 @@ static int gather(struct step *x, int from, int to, enum topt_during part)
 /* A piece computes, in one of so many rounds, once the host has started the kernels before it. */
 static int compute(struct step *x, const struct topt_part_time *t, int64_t rounds)
 {
+    x->host = t->asks ? topt_max(x->host, x->device) : x->host;
     int64_t late = topt_max(0, x->host - x->device), ns = t->compute_ns / rounds;
     x->late += late;
     x->host += t->host_ns / rounds;
@@ -384,4 +388,44 @@ int topt_step_run(struct topt_schedule *s, const struct topt_training_step *step
         return rc;
     memset(ret_bytes, 0, TOPT_HELD_COUNT * sizeof *ret_bytes);
     return topt_schedule_peak(s, TOPT_HELD_COUNT, ret_bytes, err);
+}
+
+/* ---- two passes at once -------------------------------------------------------------- */
+
+/* A pass is a chain: forward, tokens move before the piece computes, backward after it. */
+static int lay_out(struct topt_schedule *s, struct topt_pass_pieces of,
+                   enum topt_during part, int64_t *host, struct topt_error *err)
+{
+    int chain = -1;
+    for (int i = 0; i < of.n; i++) {
+        const struct topt_part_time *t = &of.time[piece_of(0, of.n, i, part)].at[part];
+        struct topt_task task[2] = {
+            {.ns = t->exchange_ns, .links = t->exchange_links, .async = 1},
+            {.ns = t->compute_ns + t->waited_ns - t->exchange_ns}};
+        *host += t->host_ns;
+        for (int k = 0; k < 2; k++) {
+            const struct topt_task *x = &task[part == TOPT_DURING_FORWARD ? k : 1 - k];
+            int at = x->ns ? topt_schedule_add(s, x, err) : chain;
+            if (x->ns && (at < 0 || topt_schedule_after(s, at, chain, err)))
+                return -1;
+            chain = at;
+        }
+    }
+    return 0;
+}
+
+int topt_step_pair(struct topt_schedule *s, struct topt_pass_pieces forward,
+                   struct topt_pass_pieces backward, double share, int64_t *ret_ns,
+                   struct topt_error *err)
+{
+    double usual = s->share;
+    int64_t host = 0;
+    topt_schedule_clear(s);
+    s->share = share;
+    int rc = lay_out(s, backward, TOPT_DURING_BACKWARD, &host, err) ||
+             lay_out(s, forward, TOPT_DURING_FORWARD, &host, err) ||
+             topt_schedule_run(s, err);
+    s->share = usual;
+    *ret_ns = topt_max(s->time_ns, host);
+    return rc ? -1 : 0;
 }

@@ -10,9 +10,12 @@
  * of its parameters, for which nothing does before the step is over.  Some rows make these apart, where
  * a stage would wait otherwise (Qi et al., Zero Bubble Pipeline Parallelism, 2023).
  *
+ * In some rows a pass forward and one backward, of two micro-batches, run as one, so that what either sends
+ * to experts goes while the other computes (Megatron-LM's combined 1F1B; DeepSeek-AI, DeepSeek-V3, 2024).
+ *
  * With several chunks a stage, chunk c of the model is chunk c / stages of stage c % stages, and
- * micro-batches are taken in groups of as many as there are stages, a group through one chunk after
- * the other (Narayanan et al. 2021).  Or, in a V, stage s holds chunks s and 2 x stages - 1 - s, and each
+ * micro-batches are taken in groups of as many as there are stages, or where the row says so a few more, a group
+ * through one chunk after the other (Narayanan et al. 2021).  Or, in a V, stage s holds chunks s and 2 x stages - 1 - s, and each
  * of the two takes micro-batches in their order. */
 #ifndef TOPT_ORDER_H
 #define TOPT_ORDER_H
@@ -35,6 +38,8 @@ struct topt_order {
     int turns;      /* of a chunk and micro-batch, where the order repeats itself */
     int splits;     /* gradients of parameters are made apart, of some passes at least */
     int v;          /* chunks lie in a V */
+    int pairs;      /* where they take turns, a pass backward and the one forward after it run as one */
+    int grows;      /* groups of micro-batches may be larger than the stages */
     /* With fewer micro-batches than this times the stages, less 'but', there is no such order; 0: any. */
     int least_rounds, but;
 };
@@ -46,12 +51,16 @@ enum topt_order_row {
     TOPT_ORDER_INTERLEAVED_ZB,
     TOPT_ORDER_ZBV,
     TOPT_ORDER_DUALPIPE_V,
+    TOPT_ORDER_COMBINED,
     TOPT_ORDERS
 };
 extern const struct topt_order topt_orders[TOPT_ORDERS];
 const char *topt_order_name(enum topt_order_row row);
 
-/* Is there such an order of the shape?  Where chunks don't lie in a V, stages divide micro-batches. */
+/* The micro-batches of a group: of a row that 'grows' the fewest that divide those of a step and are no fewer
+ * than stages; else as many as stages. */
+int64_t topt_order_group(const struct topt_order *o, const struct topt_order_shape *p);
+/* Is there such an order of the shape?  Where chunks don't lie in a V, groups divide micro-batches. */
 int topt_order_takes(const struct topt_order *o, const struct topt_order_shape *p);
 /* The fewest micro-batches of which there is one, in a V. */
 int64_t topt_order_least(const struct topt_order *o, int stages);
@@ -84,6 +93,7 @@ struct topt_order_count {
 struct topt_order_plan {
     const struct topt_order *order;
     struct topt_order_shape shape;
+    int64_t group; /* of micro-batches */
     int64_t turns;         /* in all */
     int64_t ahead;         /* ... before the first one backward, all of them forward */
     int64_t repeats_until; /* ... before the order ends to repeat itself */
@@ -100,7 +110,13 @@ struct topt_order_plan {
 /* Of a shape that the row takes. */
 void topt_order_plan(const struct topt_order *o, const struct topt_order_shape *p,
                      int stage, struct topt_order_plan *ret);
+/* ... by groups of so many micro-batches, as of one with more of them. */
+void topt_order_plan_by(const struct topt_order *o, const struct topt_order_shape *p,
+                        int64_t group, int stage, struct topt_order_plan *ret);
 /* The 'i'th pass, from 0 on. */
 struct topt_turn topt_order_turn(const struct topt_order_plan *p, int64_t i);
+/* Does the 'i'th pass run as one with the next?  How many do. */
+int topt_order_pairs(const struct topt_order_plan *p, int64_t i);
+int64_t topt_order_count_pairs(const struct topt_order_plan *p);
 
 #endif

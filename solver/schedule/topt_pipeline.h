@@ -47,6 +47,9 @@ struct topt_pipeline {
         *chunk;            /* shape.stages x shape.chunks, in the model's order */
     const int64_t *end_ns; /* by stage: reductions and the update, after its last pass */
     int64_t send_ns;       /* from a chunk to the next, or back */
+    /* Of a row whose passes run as one in pairs: by chunk that goes forward, and by the own number of the
+     * chunk of its stage that goes backward; else NULL. */
+    const int64_t *pair_ns;
     struct topt_passes *passes; /* filled anew; NULL: nobody asks */
 };
 

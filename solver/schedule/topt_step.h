@@ -24,10 +24,12 @@ struct topt_part_time {
     int64_t
         weights_ns;    /* ... of which gradients of parameters, which nothing waits for */
     int64_t waited_ns; /* communication that computing waits for */
+    int64_t exchange_ns; /* ... of which tokens go to experts, or back */
     int64_t gather_ns; /* asynchronous: its parameters come, before it computes */
     int64_t reduce_ns; /* asynchronous: its gradients go, after it has computed */
     int64_t host_ns;   /* in which the host starts its kernels, beside the device */
-    uint8_t waited_links, gather_links, reduce_links;
+    int64_t asks;      /* not 0: first the host waits for the device, which tells it sizes */
+    uint8_t waited_links, gather_links, reduce_links, exchange_links;
 };
 struct topt_piece_time {
     int unit; /* pieces of one stand side by side */
@@ -89,5 +91,18 @@ int topt_step_run(struct topt_schedule *s, const struct topt_training_step *step
                   int64_t *ret_ns, int64_t *ret_late_ns,
                   int64_t ret_bytes[TOPT_HELD_COUNT],
                   struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Pieces in the order of forward, and what each takes in one micro-batch. */
+struct topt_pass_pieces {
+    const struct topt_piece_time *time;
+    int n;
+};
+/* The time in which some go forward and others, with another micro-batch, go backward.  One stream computes,
+ * first come, first served; tokens that go to experts, or come back, move beside it and take 'share' of the
+ * device; other communication keeps the stream.  's' is filled anew.  Nothing is gathered or reduced
+ * meanwhile. */
+int topt_step_pair(struct topt_schedule *s, struct topt_pass_pieces forward,
+                   struct topt_pass_pieces backward, double share, int64_t *ret_ns,
+                   struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

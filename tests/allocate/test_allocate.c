@@ -161,7 +161,7 @@ static void test_least(int tries, char *queue)
     int has_queue = !access(queue, X_OK), bad = 0, asked = 0, of_milp = 0, exact[2] = {0};
     int64_t could = 0, gained[2] = {0};
     struct instance x;
-    for (int n = 0; n < tries; n++) {
+    for (int n = 0; asked < tries; n++) {
         struct topt_alloc_plan a, b;
         int64_t start[JOBS];
         make(&x, (size_t)draw(2, 4), 0);
@@ -225,7 +225,8 @@ static void test_solver(int tries, char *queue)
 
 /* ---- a large queue ----------------------------------------------------------------- */
 
-enum { MANY_NODES = 125, MANY_JOBS = 1000, MANY_SHAPES = 6 };
+/* Of work: what takes about 2 s of a slow processor. */
+enum { MANY_NODES = 125, MANY_JOBS = 1000, MANY_SHAPES = 6, MANY_WORK = 300000000 };
 
 static void test_many(void)
 {
@@ -234,8 +235,8 @@ static void test_many(void)
     static struct topt_alloc_held held[MANY_NODES];
     static struct topt_alloc_job job[MANY_JOBS];
     static struct topt_alloc_shape shape[MANY_JOBS][MANY_SHAPES];
-    struct topt_alloc_problem p = {node,      held, job,  MANY_NODES, MANY_NODES,
-                                   MANY_JOBS, 0,    1250, 1050,       1000};
+    struct topt_alloc_problem p = {node, held, job,  MANY_NODES, MANY_NODES, MANY_JOBS,
+                                   0,    1250, 1050, 1000,       0};
     for (size_t i = 0; i < MANY_NODES; i++) {
         node[i] = (struct topt_alloc_node){{8, 64, 1 << 20}, (int)(i % 3)};
         held[i] =
@@ -252,17 +253,21 @@ static void test_many(void)
                 .run_s = 1 + work * share / 100 + work * (100 - share) / 100 / gpus,
                 .serves = of};
         }
-        job[i] = (struct topt_alloc_job){(int64_t)i + 1, shape[i],
-                                         draw(0, 3) ? MANY_SHAPES : 1, 0, 0};
+        job[i] = (struct topt_alloc_job){
+            (int64_t)i + 1, shape[i], draw(0, 3) ? MANY_SHAPES : 1, 0, 0, 0};
         job[i].asked = (int)draw(0, job[i].nshapes - 1);
     }
     struct topt_alloc_plan a;
     clock_t begin = clock();
     ok(!topt_allocate(&p, NULL, &a, NULL), "1,000 jobs on 1,000 GPUs of three kinds");
-    printf("# %.2f s of a processor; sum of ends %.1f %% of as asked\n",
-           (double)(clock() - begin) / CLOCKS_PER_SEC,
-           100.0 * (double)a.ends_s / (double)a.as_asked_s);
+    printf(
+        "# %.2f s of a processor, %.1f million windows of nodes looked at; sum of ends "
+        "%.1f %% of as asked\n",
+        (double)(clock() - begin) / CLOCKS_PER_SEC, (double)a.work / 1e6,
+        100.0 * (double)a.ends_s / (double)a.as_asked_s);
     ok(a.ends_s < a.as_asked_s, "they end earlier");
+    ok(a.work > 0 && a.work < MANY_WORK, "a round is %lld windows of nodes",
+       (long long)a.work);
     topt_allocate_fini(&a);
 }
 
@@ -283,8 +288,9 @@ static void test_sentences(void)
     const struct topt_alloc_held held = {100, 0, {2, 2, 0}, 3600, 0};
     const struct topt_alloc_shape shape[] = {shape_of(2, 4000), shape_of(4, 2000)};
     const struct topt_alloc_shape huge = shape_of(8, 60);
-    const struct topt_alloc_job job[] = {{7, shape, 2, 1, 0}, {8, &huge, 1, 0, 0}};
-    const struct topt_alloc_problem p = {&node, &held, job, 1, 1, 2, 0, 1250, 1050, 1000};
+    const struct topt_alloc_job job[] = {{7, shape, 2, 1, 0, 0}, {8, &huge, 1, 0, 0, 0}};
+    const struct topt_alloc_problem p = {&node, &held, job,  1,    1, 2,
+                                         0,     1250,  1050, 1000, 0};
     struct topt_alloc_plan a;
     char why[240];
     if (topt_allocate(&p, NULL, &a, NULL))
@@ -308,8 +314,9 @@ static void test_bound(void)
 {
     const struct topt_alloc_node node = {{4, 8, 100}, 0};
     const struct topt_alloc_shape shape[] = {shape_of(1, 1000), shape_of(4, 900)};
-    struct topt_alloc_job job = {7, shape, 2, 0, 0};
-    const struct topt_alloc_problem p = {&node, NULL, &job, 1, 0, 1, 0, 1250, 1050, 1000};
+    struct topt_alloc_job job = {7, shape, 2, 0, 0, 0};
+    const struct topt_alloc_problem p = {&node, NULL, &job, 1,    0, 1,
+                                         0,     1250, 1050, 1000, 0};
     struct topt_alloc_plan a;
     char why[240];
     for (job.asked = 0; job.asked < 2; job.asked++) {
@@ -365,14 +372,73 @@ static void test_milp(void)
     struct topt_alloc_plan a, b;
     size_t seen = 0;
     const struct topt_alloc_solver failing = {fail, &seen};
-    make(&x, 4, 0);
-    x.job[0].nshapes = 2;
-    if (topt_allocate(&x.p, NULL, &a, NULL) || topt_allocate(&x.p, &failing, &b, NULL))
+    for (int is_best = 1; is_best;) { /* else it isn't asked */
+        make(&x, 4, 0);
+        if (topt_allocate(&x.p, NULL, &a, NULL))
+            abort();
+        is_best = a.is_best;
+        if (is_best)
+            topt_allocate_fini(&a);
+    }
+    if (topt_allocate(&x.p, &failing, &b, NULL))
         abort();
     ok(seen > 0 && a.ends_s == b.ends_s && !b.has_milp,
        "a solver that fails changes nothing");
     topt_allocate_fini(&a);
     topt_allocate_fini(&b);
+}
+
+/* ---- what is kept free, and who stops ---------------------------------------------- */
+
+/* 8 GPUs, of which 3 of a job's remain as it grows to 4 or to 8. */
+static void test_reserve(void)
+{
+    const struct topt_alloc_node node = {{8, 8, 100}, 0};
+    const struct topt_alloc_held held = {100, 0, {1, 1, 0}, 3600, 0};
+    const struct topt_alloc_shape shape[] = {shape_of(1, 4000), shape_of(2, 2000),
+                                             shape_of(4, 1000), shape_of(7, 600)};
+    struct topt_alloc_job job = {7, shape, 4, 0, 0, 0};
+    struct topt_alloc_problem p = {&node, &held, &job, 1, 1, 1, 0, 1250, 1250, 1000, 0};
+    static const int64_t reserve[] = {0, 375, 500, 900};
+    static const int gets[] = {3, 2, 1, 0};
+    struct topt_alloc_plan a;
+    for (int i = 0; i < 4; i++) {
+        p.reserve_permille = reserve[i];
+        if (topt_allocate(&p, NULL, &a, NULL))
+            abort();
+        is_int(a.spot[0].shape, gets[i], "%lld thousandths stay free",
+               (long long)reserve[i]);
+        topt_allocate_fini(&a);
+    }
+    job.asked = 3;
+    if (topt_allocate(&p, NULL, &a, NULL))
+        abort();
+    is_int(a.spot[0].shape, 3, "but for who asked for them");
+    topt_allocate_fini(&a);
+}
+
+/* Job 100 has grown to all 4 GPUs for an hour; job 7 was to end in 100 s. */
+static void test_stops(void)
+{
+    const struct topt_alloc_node node[] = {{{4, 8, 100}, 0}, {{1, 8, 100}, 0}};
+    const struct topt_alloc_held held[] = {{100, 0, {4, 2, 0}, 3600, 0},
+                                           {101, 1, {1, 2, 0}, 90, 0}};
+    const struct topt_alloc_shape grown[] = {shape_of(2, 7300), shape_of(4, 3700)};
+    const struct topt_alloc_shape two = shape_of(2, 90);
+    struct topt_alloc_job job = {7, &two, 1, 0, 0, 100};
+    struct topt_alloc_job running[] = {{100, grown, 2, 0, 0, 8000},
+                                       {101, grown, 2, 0, 0, 8000}};
+    struct topt_alloc_problem p = {node, held, &job, 2, 2, 1, 0, 1250, 1250, 1000, 0};
+    unsigned char stop[2];
+    ok(!topt_allocate_stops(&p, running, 2, stop, NULL) && stop[0] && !stop[1],
+       "the job that grew stops");
+    job.bound_s = 4000;
+    ok(!topt_allocate_stops(&p, running, 2, stop, NULL) && !stop[0] && !stop[1],
+       "none does where nobody is late");
+    job.bound_s = 100;
+    running[0].bound_s = 150;
+    ok(!topt_allocate_stops(&p, running, 2, stop, NULL) && !stop[0] && !stop[1],
+       "nor where it would be later itself by more");
 }
 
 int main(int argc, char **argv)
@@ -383,6 +449,8 @@ int main(int argc, char **argv)
         skip_all("usage: allocate_plans TOPT-QUEUE");
     test_sentences();
     test_bound();
+    test_reserve();
+    test_stops();
     test_milp();
     test_rigid(TOPT_TEST_SIZE_FROM(2000, 200));
     test_promises(TOPT_TEST_SIZE_FROM(2000, 200));

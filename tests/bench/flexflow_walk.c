@@ -1,13 +1,16 @@
 /* flexflow_walk.c - FlexFlow's search beside our plan, both by its simulation, and what each cause of
  * the difference does, by switching it off.
  *
- *     flexflow_walk MODEL BATCH HW NODES GPUS_A_NODE PROPOSALS [SEED]
+ *     flexflow_walk MODEL BATCH HW NODES GPUS_A_NODE PROPOSALS [SEED [norms-apart]]
  *
  * Half of the proposals begin at data parallelism, half at a random strategy; every thousand
  * proposals the walk goes on from its best, as FlexFlow's public code does.  Our plan is the fastest
- * where nothing overlaps; it splits what it can over all devices, so that nothing of it is placed. */
+ * where nothing overlaps; it splits what it can over all devices, so that nothing of it is placed.  With
+ * norms-apart norms of the batch are those of each sample: our plan is then chosen without their sums
+ * over devices, which are not among FlexFlow's tasks. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "flexflow_study.h"
 
@@ -15,7 +18,7 @@ int main(int argc, char **argv)
 {
     if (argc < 7) {
         fprintf(stderr, "usage: flexflow_walk MODEL BATCH HW NODES GPUS_A_NODE PROPOSALS "
-                        "[SEED]\n");
+                        "[SEED [norms-apart]]\n");
         return 2;
     }
     struct study s;
@@ -26,6 +29,7 @@ int main(int argc, char **argv)
                             .per_node = atoi(argv[5]),
                             .space = TOPT_SPACE_CANONICAL,
                             .blocks = TOPT_BLOCKS_ALIKE,
+                            .norms_apart = argc > 8 && !strcmp(argv[8], "norms-apart"),
                             .rows = 1};
     const struct topt_flexflow_rules *rules[FLEXFLOW_CAUSES];
     double ours[FLEXFLOW_CAUSES];

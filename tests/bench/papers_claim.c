@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECTIONS = 24 };
+enum { ROWS = 64 };
 
-static struct section {
-    char title[96];
+static struct row {
+    const char *id;
     int held[PAPERS_KINDS], all[PAPERS_KINDS];
-} section[SECTIONS];
-static int nsections;
+} row_of[ROWS], *at;
 
 static const struct {
     const char *name, *means;
@@ -30,30 +29,37 @@ static const struct {
 
 void papers_head(const char *title)
 {
-    if (nsections == SECTIONS)
-        abort();
-    snprintf(section[nsections++].title, sizeof section[0].title, "%s", title);
-    printf("\n## %s\n\n| where | the paper | band | here | as it says |\n"
-           "|---|---|---|---|---|\n",
+    printf("\n## %s\n\n| row | where | the paper | band | here | as it says |\n"
+           "|---|---|---|---|---|---|\n",
            title);
+}
+
+void papers_id(const char *id)
+{
+    int i = 0;
+    while (i < ROWS && row_of[i].id && strcmp(row_of[i].id, id) != 0)
+        i++;
+    if (i == ROWS)
+        abort();
+    at = &row_of[i];
+    at->id = id;
 }
 
 TOPT_PRINTF(3, 0)
 static void begin(struct papers_row row, const char *band, const char *fmt, va_list ap)
 {
-    printf("| %s | %s | %s | ", row.where, row.says, band);
+    printf("| %s | %s | %s | %s | ", at->id, row.where, row.says, band);
     vprintf(fmt, ap);
 }
 
 static void end(struct papers_row row, int holds)
 {
-    struct section *s = &section[nsections - 1];
     if (row.kind == PAPERS_COUNTED)
         printf(" | %s |\n", holds ? "yes" : "**no**");
     else
         printf(" | (%s) %s |\n", holds ? "yes" : "no", kinds[row.kind].name);
-    s->all[row.kind]++;
-    s->held[row.kind] += holds;
+    at->all[row.kind]++;
+    at->held[row.kind] += holds;
 }
 
 TOPT_PRINTF(5, 0)
@@ -96,19 +102,21 @@ void papers_words(struct papers_row row, int holds, const char *band, const char
     end(row, holds);
 }
 
-void papers_counts(const char *begins)
+void papers_counts(const char *id)
 {
-    int held = 0, counted = 0, others = 0;
-    for (int i = 0; i < nsections; i++) {
-        const struct section *s = &section[i];
-        if (strncmp(s->title, begins, strlen(begins)) != 0)
-            continue;
-        held += s->held[PAPERS_COUNTED];
-        counted += s->all[PAPERS_COUNTED];
-        for (int k = PAPERS_COUNTED + 1; k < PAPERS_KINDS; k++)
-            others += s->all[k];
+    int others = 0, held = 0;
+    papers_id(id);
+    for (int k = PAPERS_COUNTED + 1; k < PAPERS_KINDS; k++) {
+        others += at->all[k];
+        held += at->held[k];
     }
-    printf("%d of %d counted, %d not counted", held, counted, others);
+    if (at->all[PAPERS_COUNTED])
+        printf("%d of %d counted hold%s", at->held[PAPERS_COUNTED],
+               at->all[PAPERS_COUNTED], others ? ", " : "");
+    if (others)
+        printf("%d of %d not counted hold", held, others);
+    if (!others && !at->all[PAPERS_COUNTED])
+        abort(); /* a row without a claim */
 }
 
 void papers_kinds_said(void)
@@ -117,9 +125,9 @@ void papers_kinds_said(void)
            "|---|---|---|\n");
     for (int k = 0; k < PAPERS_KINDS; k++) {
         int held = 0, all = 0;
-        for (int i = 0; i < nsections; i++) {
-            held += section[i].held[k];
-            all += section[i].all[k];
+        for (int i = 0; i < ROWS; i++) {
+            held += row_of[i].held[k];
+            all += row_of[i].all[k];
         }
         printf("| %s | %s | %d of %d |\n", kinds[k].name, kinds[k].means, held, all);
     }

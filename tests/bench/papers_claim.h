@@ -26,6 +26,9 @@ struct papers_row {
 /* The title of the next table. */
 void papers_head(const char *title);
 
+/* The row of papers_index that the next claims belong to, as "T9". */
+void papers_id(const char *id);
+
 /* The value and its band; the verdict is yes only inside it.  'fmt': what came out. */
 void papers_number(struct papers_row row, double value, double low, double high,
                    const char *fmt, ...) TOPT_PRINTF(5, 6);
@@ -36,8 +39,8 @@ void papers_near(struct papers_row row, double value, double printed, double sha
 void papers_words(struct papers_row row, int holds, const char *band, const char *fmt,
                   ...) TOPT_PRINTF(4, 5);
 
-/* "3 of 5 counted, 7 not counted": of the sections whose title begins so; "" is all. */
-void papers_counts(const char *begins);
+/* "3 of 5 counted hold, 6 of 7 others": of the claims of a row of papers_index. */
+void papers_counts(const char *id);
 /* The legend of verdicts, and how many claims there are of each kind. */
 void papers_kinds_said(void);
 

@@ -120,6 +120,7 @@ static void table1(void)
                 {"paper:transformer", "Transformer", 9.7, 74, 1},
                 {"paper:vgg16", "VGG16", 0.52, 30, 0}};
     papers_head("TensorOpt, table 1: the models");
+    papers_id("T6");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct study_ask a = ask_of(rows[i].model, 1);
         struct topt_model_stats stats;
@@ -140,14 +141,16 @@ static void table1(void)
         snprintf(says, sizeof says, "memory on one GPU: %.3g GB", rows[i].memory);
         papers_near(row, f.gib, rows[i].memory, 0.02, "%.2f GiB", f.gib);
     }
+    static const double gb = 109, seconds = 39; /* section 5.1 */
     struct figure f = plan_of("paper:rnn", 2, "data-parallel");
-    struct papers_row row = {PAPERS_CALIBRATED, "RNN, data parallel, 16 GPUs",
-                             "109 GB (section 5.1)"};
-    papers_near(row, f.gib, 109, 0.02, "%.2f GiB", f.gib);
+    char says[64];
+    struct papers_row row = {PAPERS_CALIBRATED, "RNN, data parallel, 16 GPUs", says};
+    snprintf(says, sizeof says, "%.0f GB (section 5.1)", gb);
+    papers_near(row, f.gib, gb, 0.02, "%.2f GiB", f.gib);
     row.kind = PAPERS_COUNTED;
-    row.says = "39 s a step (section 5.1)";
-    papers_near(row, f.seconds, 39, TIMES, "%.1f s, %+.0f %%", f.seconds,
-                100 * (f.seconds / 39 - 1));
+    snprintf(says, sizeof says, "%.0f s a step (section 5.1)", seconds);
+    papers_near(row, f.seconds, seconds, TIMES, "%.1f s, %+.0f %%", f.seconds,
+                100 * (f.seconds / seconds - 1));
 }
 
 /* ---- figure 6 ---------------------------------------------------------------------------- */
@@ -170,6 +173,7 @@ static void turning_point(const struct curve *c)
 {
     double steep = fall(&c->at[0], &c->quarter);
     double flat = fall(knee(c), &c->at[c->n - 1]);
+    papers_id("T9");
     struct papers_row row = {PAPERS_ONE_SIDED, c->name,
                              "time drops rapidly up to a turning point"};
     papers_words(row, steep >= 40, "40 % or more within a quarter more memory",
@@ -189,6 +193,7 @@ static void reuse(const struct curve *c)
 {
     const struct figure *low = &c->at[0], *at = knee(c);
     double fall_s = low->seconds - at->seconds, again = low->again - at->again;
+    papers_id("T10");
     struct papers_row row = {PAPERS_ONE_SIDED, c->name,
                              "it falls as tensors are kept instead of moved again"};
     papers_words(row, fall_s > 0 && again >= 0.5 * fall_s, "half of the fall or more",
@@ -206,6 +211,7 @@ static void decomposition(const struct curve *c)
         high = fmax(high, c->at[i].compute);
         falls &= i == 0 || c->at[i].network <= c->at[i - 1].network;
     }
+    papers_id("T10");
     struct papers_row row = {PAPERS_ONE_SIDED, c->name,
                              "computing stays, the network's time falls with memory"};
     papers_words(
@@ -239,14 +245,15 @@ static void named_meshes(const char *model, const char *name, const char *algori
     a.algorithm = algorithm;
     study_open(&theirs, &a);
     int m = study_costs(&ours, &own), n = study_costs(&theirs, &at);
+    papers_id("T11");
     if (n > 0 && m > 0)
-        papers_words(
-            (struct papers_row){PAPERS_BUILT, name, says}, covered(own, m, at, n),
-            "all points",
-            "each of its %d points, from %.2f GiB and %.2f s to %.2f GiB and %.2f "
-            "s, has one of our %d that is no worse in both ways%s",
-            n, gib_of(at[0]), seconds_of(at[0]), gib_of(at[n - 1]), seconds_of(at[n - 1]),
-            m, alike ? " (blocks alike)" : "");
+        papers_words((struct papers_row){PAPERS_BUILT, name, says},
+                     covered(own, m, at, n), "all points",
+                     "%s%d point%s, from %.2f GiB and %.2f s to %.2f GiB and %.2f "
+                     "s, has one of our %d that is no worse in both ways%s",
+                     n > 1 ? "each of its " : "its ", n, n > 1 ? "s" : "", gib_of(at[0]),
+                     seconds_of(at[0]), gib_of(at[n - 1]), seconds_of(at[n - 1]), m,
+                     alike ? " (blocks alike)" : "");
     if (n > 0 && m > 0 && apart > 0) {
         char band[32];
         snprintf(band, sizeof band, "%.1f times or more", apart);
@@ -270,6 +277,7 @@ static void one_name(void)
     a.algorithm = "mesh-tensorflow-tied";
     study_open(&s, &a);
     int n = study_frontier(&s, &at);
+    papers_id("T11");
     papers_words((struct papers_row){PAPERS_REWRITTEN, "WideResNet",
                                      "Mesh-TensorFlow is one point, data parallel"},
                  n == 1 && at[0].bytes == data.bytes && at[0].time_ns == data.time_ns,
@@ -295,6 +303,7 @@ static void one_point(const struct curve *c, const char *model)
     study_open(&s, &a);
     int faster = study_faster(&s, fastest.time_ns);
     study_close(&s);
+    papers_id("T12");
     struct papers_row row = {
         PAPERS_BUILT, c->name,
         "who looks at time alone finds the right end of the frontier"};
@@ -303,15 +312,17 @@ static void one_point(const struct curve *c, const char *model)
                  fastest.seconds, fastest.gib, faster);
     row.kind = PAPERS_ONE_SIDED;
     row.says = "OptCNN, which splits outputs alone, does";
-    papers_words(row, outputs.seconds <= 1.05 * right->seconds, "5 % more or less",
+    papers_words(row, outputs.seconds <= 1.05 * right->seconds, "at most 5 % slower",
                  "%.3f s with %.2f GiB, %+.0f %%", outputs.seconds, outputs.gib,
                  100 * (outputs.seconds / right->seconds - 1));
+    papers_id("T15");
     row.says = "ToFu takes little memory and much time";
     papers_words(
         row, spread.gib < low->gib * 1.25 && spread.seconds > right->seconds,
         "at most a quarter more memory than ours at least, slower than our fastest",
         "%.2f GiB, %.2f s; ours from %.2f GiB, and down to %.2f s", spread.gib,
         spread.seconds, low->gib, right->seconds);
+    papers_id("T9");
     row.says = "data parallel takes much memory and time";
     papers_words(row, data.seconds > right->seconds && data.gib > knee(c)->gib,
                  "slower than our fastest, more memory than at the turning point",
@@ -364,6 +375,7 @@ static void model_sizes(void)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d: %.2f",
                  i ? ", " : "", widths[i], knee(&c[i])->gib);
     }
+    papers_id("T18");
     papers_words((struct papers_row){PAPERS_ONE_SIDED, "7 (a), Transformer on 16 GPUs",
                                      "larger models turn at more memory"},
                  rises, "rises", "GiB by hidden size: %s", text);
@@ -381,6 +393,7 @@ static void networks(void)
         low = fmin(low, knee(&c[i])->gib);
         high = fmax(high, knee(&c[i])->gib);
     }
+    papers_id("T16");
     struct papers_row row = {PAPERS_ONE_SIDED, "7 (b), no RDMA, RDMA, 4x RDMA",
                              "memory at the turning point is almost identical"};
     papers_words(row, high <= 1.15 * low, "within 15 %", "%.2f, %.2f, %.2f GiB",
@@ -405,6 +418,7 @@ static void buses(void)
     struct figure pcie = study_fastest(&s, bytes);
     study_close(&s);
     double ratio = pcie.seconds / nvlink.seconds;
+    papers_id("T17");
     papers_words(
         (struct papers_row){PAPERS_ONE_SIDED, "7 (c), 8 GPUs, PCIe a twentieth of NVLink",
                             "NVLink reduces the time significantly at the same memory"},
@@ -419,6 +433,55 @@ static void figure7(void)
     model_sizes();
     networks();
     buses();
+}
+
+/* ---- table 3 ----------------------------------------------------------------------------- */
+
+/* Pairs of points that the paper's search adds up for a frontier; 0: it did not finish. */
+static double pairs(const char *model, const char *algorithm)
+{
+    struct topt_error err = {0};
+    struct topt_request r;
+    json_t *doc = NULL;
+    struct study s;
+    struct study_ask a = ask_of(model, 2);
+    a.rows = 1;
+    study_open(&s, &a);
+    r = s.r;
+    r.algorithm = algorithm;
+    r.factors = 0;
+    double n =
+        topt_plan_frontier(&r, &doc, &err) || !json_is_true(json_object_get(doc, "exact"))
+            ? 0
+            : json_number_value(
+                  json_object_get(json_object_get(doc, "stats"), "products"));
+    json_decref(doc);
+    study_close(&s);
+    return n;
+}
+
+/* Seconds of theirs, pairs of ours, so that the sentence is ours; search_tables.sh has the other models. */
+static void table3(void)
+{
+    static const double ldp = 0.28,
+                        elimination = 1.78; /* seconds of the RNN, as printed */
+    char says[128];
+    double plain = pairs("paper:rnn", "ft-plain"),
+           all = pairs("paper:rnn", "ft-elimination"), ours = pairs("paper:rnn", "ft");
+    papers_head("TensorOpt, table 3: the search of 16 GPUs");
+    papers_id("T8");
+    snprintf(says, sizeof says,
+             "FT-Elimination %.2f s, FT-LDP %.2f s: %.1f times, as pairs of points that "
+             "are added up",
+             elimination, ldp, elimination / ldp);
+    papers_near((struct papers_row){PAPERS_REWRITTEN, "RNN", says}, all / plain,
+                elimination / ldp, TIMES,
+                "%.0f and %.0f pairs: %.1f times; `ft`, our search, %.0f", all, plain,
+                all / plain, ours);
+    papers_words((struct papers_row){PAPERS_ONE_SIDED, "RNN",
+                                     "FT-LDP has significantly shorter running time"},
+                 all >= 5 * plain, "a fifth of the pairs or fewer", "%.1f times fewer",
+                 all / plain);
 }
 
 /* ---- figure 8 ---------------------------------------------------------------------------- */
@@ -439,6 +502,7 @@ static void parallelism(const char *model, const char *name)
     struct figure data16 = plan_of(model, 2, "data-parallel"),
                   optcnn16 = plan_of(model, 2, "optcnn"),
                   tofu8 = plan_of(model, 1, "tofu"), tofu = plan_of(model, 2, "tofu");
+    papers_id("T13");
     struct papers_row row = {PAPERS_ONE_SIDED, name,
                              "8 GPUs of 16 GB can't run data parallel"};
     papers_words(row, data.gib > 16, "more than 16 GiB", "%.2f GiB", data.gib);
@@ -453,10 +517,12 @@ static void parallelism(const char *model, const char *name)
                  "16 GiB or less", "data parallel %.2f GiB, OptCNN %.2f GiB", data16.gib,
                  optcnn16.gib);
     double ratio = eight.found ? sixteen.seconds / eight.seconds : 0;
+    papers_id("T14");
     row.says = "16 GPUs are only marginally faster than 8";
     papers_words(row, ratio >= 0.6 && ratio < 1, "0.6 to 1 of the time",
                  "%.3f s instead of %.3f: %.3f of it", sixteen.seconds, eight.seconds,
                  ratio);
+    papers_id("T15");
     row.says = "ToFu is slower with 16 GPUs than with 8";
     papers_words(row, tofu.seconds > tofu8.seconds, "slower", "%.2f s, and %.2f s with 8",
                  tofu.seconds, tofu8.seconds);
@@ -491,6 +557,10 @@ static void table4(void)
         study_close(&s);
         struct figure data = plan_of(rows[i].model, 2, "data-parallel");
         double ratio = ours.seconds / data.seconds;
+        papers_id("T19");
+        snprintf(says, sizeof says, "mini-time %.2f s", rows[i].ours);
+        papers_near(row, ours.seconds, rows[i].ours, TIMES, "%.2f s, %+.0f %%",
+                    ours.seconds, 100 * (ours.seconds / rows[i].ours - 1));
         snprintf(says, sizeof says, "mini-time %.2f s, data parallel %.2f s: %.2f of it",
                  rows[i].ours, rows[i].data, rows[i].ours / rows[i].data);
         papers_near(row, ratio, rows[i].ours / rows[i].data, TIMES,
@@ -500,6 +570,7 @@ static void table4(void)
                     data.seconds, 100 * (data.seconds / rows[i].data - 1));
         snprintf(says, sizeof says, "Horovod %.2f s: %.2f of data parallel",
                  rows[i].horovod, rows[i].horovod / rows[i].data);
+        papers_id("T20");
         row.kind = PAPERS_COUNTED;
         papers_near(row, data.fused / data.seconds, rows[i].horovod / rows[i].data, TIMES,
                     "%.2f s: %.2f of it", data.fused, data.fused / data.seconds);
@@ -542,6 +613,7 @@ static void mini_parallelism(void)
                 {"paper:transformer", "Transformer", 8},
                 {"paper:vgg16", "VGG16", 4}};
     papers_head("The fewest GPUs of 16 GB, of 1, 2, 4, 8 and 16");
+    papers_id("T24");
     for (int i = 0; i < 3; i++) {
         char says[64];
         double fewer;
@@ -549,7 +621,8 @@ static void mini_parallelism(void)
         snprintf(says, sizeof says, "%d, by the sizes of its table 1", rows[i].gpus);
         papers_words((struct papers_row){PAPERS_REWRITTEN, rows[i].name, says},
                      gpus == rows[i].gpus, "the same number",
-                     "%d: half of them would need %.2f GiB of 14.5", gpus, fewer);
+                     "%d: half of them would need %.2f GiB of %.1f", gpus, fewer,
+                     (double)LIMIT / (1 << 30));
     }
 }
 
@@ -712,6 +785,7 @@ int main(int argc, char **argv)
     figure6();
     figure7();
     figure8();
+    table3();
     table4();
     mini_parallelism();
     papers_flexflow();

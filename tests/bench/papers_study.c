@@ -56,15 +56,29 @@ static void widen(json_t *ops, int64_t width)
     }
 }
 
+/* A norm of the batch is one of each sample: the same kernels, and no sums over devices. */
+static void set_norms_apart(json_t *ops)
+{
+    size_t i;
+    json_t *op;
+    json_array_foreach(
+        ops, i,
+        op) if (!strcmp(json_string_value(json_object_get(op, "kind")), "batch_norm"))
+        json_object_set_new(op, "kind", json_string("group_norm"));
+}
+
 static struct topt_model *load_model(const struct study_ask *ask)
 {
     struct topt_error err = {0};
     struct topt_model *m = topt_model_load(
         ask->model, &(struct topt_import_options){.batch = ask->batch}, &err);
-    if (m && ask->width) {
+    if (m && (ask->width || ask->norms_apart)) {
         json_t *doc = topt_model_to_json(m);
         topt_model_destroy(m);
-        widen(json_object_get(doc, "ops"), ask->width);
+        if (ask->width)
+            widen(json_object_get(doc, "ops"), ask->width);
+        else
+            set_norms_apart(json_object_get(doc, "ops"));
         m = topt_model_from_json(doc, &err);
         json_decref(doc);
     }

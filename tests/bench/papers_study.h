@@ -14,6 +14,7 @@ struct study_ask {
     const char *model; /* "paper:transformer" */
     int64_t width;     /* of a transformer instead of its own; 0: its own */
     int64_t batch;     /* 0: its own */
+    int norms_apart;   /* norms of the batch become those of each sample and channel */
     const char *hw;
     int nodes, per_node;
     enum topt_space space;

@@ -216,6 +216,16 @@ static int is_attention(const struct topt_op *op)
     return !strcmp(op->spec->name, "attention");
 }
 
+/* Norms, the products from latents to heads, and what the activation makes. */
+static int is_projection(const struct topt_op *op)
+{
+    static const char *const again[] = {".q", ".kv", ".rotary", ".glu"};
+    int norm = !strcmp(op->spec->name, "norm");
+    for (size_t i = 0; i < sizeof again / sizeof *again; i++)
+        norm |= ends(op->name, again[i]);
+    return norm;
+}
+
 /* Recomputation as the files name it. */
 static const struct recompute {
     const char *name;
@@ -231,6 +241,7 @@ static const struct recompute {
     {"second", 0, of_second_layers, 0, 0},
     {"products", 0, is_not_kept, 0, 1},
     {"attention", 0, is_attention, 0, 0},
+    {"projections", 0, is_projection, 0, 0},
 };
 
 static const struct recompute *recompute_of(const struct row *r)
@@ -378,7 +389,9 @@ static void cost_on(const struct row *r, struct topt_grid_search *s, struct ran 
     struct topt_strategy *plan = strategy_of(r, stage, &d);
     d.stages = r->pipeline > 1 ? (int)r->pipeline : 1;
     d.virtual_stages = r->virtual > 1 ? (int)r->virtual : 1;
-    d.order = r->virtual > 1 ? TOPT_ORDER_INTERLEAVED : TOPT_ORDER_1F1B;
+    d.order = row_uses(r, "expert-overlap") ? TOPT_ORDER_COMBINED
+              : r->virtual > 1              ? TOPT_ORDER_INTERLEAVED
+                                            : TOPT_ORDER_1F1B;
     if (topt_grid_costing(s, &d, &k, &err))
         give_up(r, err.text);
     if (recompute_of(r)->again)
@@ -443,12 +456,19 @@ static void add_context(const struct row *r, const struct topt_hw *hw, struct ra
 }
 
 /* An allocator takes what there is: where a whole device is shown that is no need. */
-static int shows_device(const struct row *r, const struct topt_hw *hw)
+static int shows_device(const struct row *r, const struct ran *x)
 {
-    double gib =
-        r->device_gib > 0 ? r->device_gib : (double)topt_hw_capacity_bytes(hw) / GIB;
     return (!strcmp(r->memory_kind, "process") || !strcmp(r->memory_kind, "reserved")) &&
-           r->memory_gib >= gib;
+           r->memory_gib * GIB >= x->device;
+}
+
+/* As topt_put_verdict says it of a plan. */
+static int is_tight(const struct ran *x)
+{
+    int64_t low, high;
+    topt_band_memory_ends(topt_memory_states(&x->cost), x->share, x->cost.memory_bytes,
+                          &low, &high);
+    return (double)high > x->limit;
 }
 
 struct ran ran_of(const struct row *r)
@@ -465,7 +485,10 @@ struct ran ran_of(const struct row *r)
     else
         tensors = ret;
     ret.held = tensors.cost;
-    ret.full = shows_device(r, hw);
+    ret.device =
+        r->device_gib > 0 ? r->device_gib * GIB : (double)topt_hw_capacity_bytes(hw);
+    ret.full = shows_device(r, &ret);
+    ret.tight = is_tight(&ret);
     topt_band_time_ends(topt_hw_bands(hw), ret.cost.sum.basis_ns, &ret.low_ns,
                         &ret.high_ns);
     ret.share = tensors.share;

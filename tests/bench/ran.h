@@ -11,6 +11,8 @@ struct ran {
     struct topt_strategy_cost cost;
     int64_t program;         /* peak of the program that our runtime would run */
     double limit;            /* bytes of a GPU that tensors may take */
+    int tight;               /* the band of all that is reserved reaches beyond it */
+    double device;           /* bytes of a GPU */
     int64_t low_ns, high_ns; /* the band around the time of the step */
     /* What the row's memory is compared with: that of tensors alone, where it is what PyTorch calls
      * allocated. */

@@ -103,12 +103,6 @@ static int in_eight_bits(const struct row *r)
     return !strcmp(r->precision, "fp8");
 }
 
-/* Experts' tokens are padded and cast group by group, which is mostly the host's work. */
-static int with_narrow_experts(const struct row *r)
-{
-    return r->expert > 1 && row_is_narrow(r);
-}
-
 static int with_adapters_split(const struct row *r)
 {
     return *r->train && r->tensor > 1;
@@ -129,9 +123,13 @@ static const struct mechanism {
     {"dispatch", NULL, 1},
     /* A router for measuring, whose tokens take one after another as many experts as each is sent to. */
     {"runs-of-experts", NULL, 1},
-    {"expert-host", NULL,
-     0}, /* the host's work of experts, which decides where the device is faster */
-    {"expert-fp8", with_narrow_experts, 0},
+    /* All-to-all of experts beside another micro-batch's compute, --schedule combined-1f1b. */
+    {"expert-overlap", NULL, 1},
+    /* An expert gets fewer than 4,096 tokens of a micro-batch, so that a device makes its products before the host
+     * has started the next expert's: the time is the host's, whose share of Python is not known. */
+    {"expert-host", NULL, 0},
+    /* Biased experts with a clamped activation, and attention with sinks: by which kernels is not known. */
+    {"clamped-experts", NULL, 0},
     {"fp8", in_eight_bits, 0},
     {"adapters-tensor", with_adapters_split, 0},
     {"async-tensor", NULL, 0},
@@ -497,7 +495,8 @@ void row_add_plan(const struct row *r, struct topt_text *to)
         {"whole", ", blocks recomputed"},
         {"second", ", every second block recomputed"},
         {"products", ", all but every second product recomputed"},
-        {"attention", ", attention recomputed"}};
+        {"attention", ", attention recomputed"},
+        {"projections", ", norms and projections recomputed"}};
     topt_text_add(to, "data %d", (int)row_data(r));
     if (r->tensor > 1)
         topt_text_add(to, " x tensor %d%s", (int)r->tensor,

@@ -365,12 +365,36 @@ static struct measured files[] = {
 };
 enum { STEPS, DOCUMENTED, LATER, TESTS, FILES };
 
-/* Does an earlier file have the run?  It counts once. */
-static int is_repeated(const struct measured *m, const struct row *r)
+static int is_judged(const struct measured *m, const struct row *r)
 {
+    return !m->seen && row_is_judged(r);
+}
+
+/* The same figure of the same job: one run, told once more, by another page of a source or by a later version of
+ * the page, which may tell more of its layout. */
+static int is_same_run(const struct row *a, const struct row *b)
+{
+    return a->value > 0 && !(a->value < b->value) && !(a->value > b->value) &&
+           !strcmp(a->model, b->model) && !strcmp(a->train, b->train) &&
+           !strcmp(a->hw, b->hw) && a->gpus == b->gpus && a->batch == b->batch &&
+           a->seq == b->seq;
+}
+
+/* Is the run told by an earlier file, or once more by this one?  It counts once: in a group that is seen, where it
+ * stands in one, and else as it is told last. */
+static int is_repeated(const struct measured *m, int i)
+{
+    const struct row *r = &m->rows.row[i];
+    for (int k = 0; k < m->rows.n; k++)
+        if (k != i && !row_is_left_out(&m->rows.row[k]) &&
+            is_same_run(r, &m->rows.row[k])) {
+            int more = is_judged(m, r) - is_judged(m, &m->rows.row[k]);
+            if (more > 0 || (!more && k > i))
+                return 1;
+        }
     for (const struct measured *of = files; of < m; of++)
-        for (int i = 0; i < of->all.n; i++) {
-            const struct row *o = &of->all.row[i];
+        for (int k = 0; k < of->all.n; k++) {
+            const struct row *o = &of->all.row[k];
             if (!strcmp(o->source, r->source) && !strcmp(o->model, r->model) &&
                 o->gpus == r->gpus && !(o->memory_gib < r->memory_gib) &&
                 !(o->memory_gib > r->memory_gib) && !(o->value < r->value))
@@ -384,14 +408,18 @@ static void measure(struct measured *m)
     rows_read(m->stem, &m->rows);
     struct row *row = m->rows.row, *rest = calloc((size_t)m->rows.n + 1, sizeof *rest);
     struct ran *ran = calloc((size_t)m->rows.n + 1, sizeof *ran);
+    char *again = calloc((size_t)m->rows.n + 1, 1);
     int n = 0, out = 0;
-    if (!rest || !ran)
+    if (!rest || !ran || !again)
         give_up(m->stem, "no memory");
     for (int i = 0; i < m->rows.n; i++)
-        if (row_is_costed(&row[i]) && !is_repeated(m, &row[i]))
+        again[i] = (char)is_repeated(m, i);
+    for (int i = 0; i < m->rows.n; i++)
+        if (row_is_costed(&row[i]) && !again[i])
             row[n++] = row[i];
         else if (!row_is_costed(&row[i]))
             rest[out++] = row[i];
+    free(again);
     memcpy(row + n, rest, (size_t)out * sizeof *rest);
     m->rows.n = n + out;
     free(rest);
@@ -404,11 +432,6 @@ static void forget(struct measured *m)
 {
     free(m->all.ran);
     rows_fini(&m->rows);
-}
-
-static int is_judged(const struct measured *m, const struct row *r)
-{
-    return !m->seen && row_is_judged(r);
 }
 
 static void print_groups(const struct group *all, const json_t *texts)
@@ -451,6 +474,45 @@ static void print_all_regret(void)
             100 * sum / jobs, 100 * most, jobs);
 }
 
+/* What topt plan says of runs that were costed, beside what became of them. */
+static json_t *verdicts(void)
+{
+    int ran = 0, refused = 0, roomy = 0, tight = 0, died = 0, wrong = 0;
+    for (int f = 0; f < FILES; f++)
+        for (int i = 0; i < files[f].all.n; i++) {
+            const struct row *r = &files[f].all.row[i];
+            const struct ran *x = &files[f].all.ran[i];
+            int fits = (double)x->cost.memory_bytes <= x->limit;
+            int room = strcmp(r->memory_kind, "at-failure") && r->memory_gib > 0 &&
+                       r->memory_gib * (double)((int64_t)1 << 30) < 0.85 * x->device;
+            if (!strcmp(r->outcome, "ran")) {
+                ran++;
+                refused += !fits;
+                roomy += room;
+                tight += room && x->tight;
+            } else {
+                died++;
+                wrong += fits && !x->tight;
+            }
+        }
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i}", "ran", ran, "refused", refused,
+                     "roomy", roomy, "tight", tight, "died", died, "fits", wrong);
+}
+
+static void print_verdicts(void)
+{
+    json_t *v = verdicts();
+    int ran, refused, roomy, tight, died, wrong;
+    json_unpack(v, "{s:i, s:i, s:i, s:i, s:i, s:i}", "ran", &ran, "refused", &refused,
+                "roomy", &roomy, "tight", &tight, "died", &died, "fits", &wrong);
+    printf("Verdicts: of %d runs that ran %d are told \"does not fit\" (%.1f %%); of %d "
+           "whose measured peak is under 85 %% of the device's memory %d are \"tight\" "
+           "(%.1f %%); of %d that ran out of memory %d are told \"fits\".\n\n",
+           ran, refused, 100.0 * refused / ran, roomy, tight, 100.0 * tight / roomy, died,
+           wrong);
+    json_decref(v);
+}
+
 static void print_by_kind(void)
 {
     static const char *const side[] = {"seen", "judged"};
@@ -474,6 +536,7 @@ static void print_by_kind(void)
         }
     printf("\n");
     print_all_regret();
+    print_verdicts();
 }
 
 /* The group that a row's run is counted in: "repository:path|model|device". */
@@ -693,6 +756,10 @@ static void print_json(void)
             }
             json_decref(rows);
         }
+    json_t *last = json_pack("{s:o}", "verdicts", verdicts());
+    json_dumpf(last, stdout, JSON_COMPACT);
+    printf("\n");
+    json_decref(last);
 }
 
 static int check_file(const char *file)

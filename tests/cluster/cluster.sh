@@ -17,6 +17,15 @@ check "a document of two"
 "$topt" cluster simulate trace.csv curve.json --load 0.8 --jobs 50 --policy asked --json >a 2>err &&
     "$topt" cluster simulate trace.csv curve.json --load 0.8 --jobs 50 --policy asked --json >b 2>err && cmp -s a b
 check "drawn jobs are the same again"
+"$topt" plan "$root/deploy/quickstart/llama-3.1-8b.json" --hw h100-80-dgx --batch 64 --seq 4096 --gpus 4,8 --json >new.json 2>err &&
+    "$topt" cluster simulate trace.csv curve.json new.json --kind a100-80-dgx=2x8,h100-80-dgx=1x8 --any-kind --failures 40 --error 0.2 >a 2>err &&
+    "$topt" cluster simulate trace.csv curve.json new.json --kind a100-80-dgx=2x8,h100-80-dgx=1x8 --any-kind --failures 40 --error 0.2 >b 2>err &&
+    cmp -s a b && grep -q "a100-80-dgx: 2 nodes of 8 GPUs and h100-80-dgx: 1 nodes" a
+check "two kinds of nodes that fail, the same again"
+printf 'curve,kind,gpus,run_s,restart_s\nbert,t4,4,5000,100\nbert,t4,8,2600,100\n' >curves.csv
+printf 'name,time,application,num_replicas,batch_size\nbert-0,10,bert,6,32\n' >work.csv
+"$topt" cluster simulate work.csv curves.csv --kind t4=2x4 --policy asked >out 2>err && grep -q "^asked  *0.72 " out
+check "a workload whose curves are a table"
 refuses() # WORDS PATTERN
 {
     # shellcheck disable=SC2086
@@ -30,4 +39,6 @@ refuses "simulate trace.csv trace.csv" "trace.csv"
 refuses "simulate none.csv curve.json" "none.csv"
 refuses "simulate trace.csv curve.json --policy best" "no policy 'best'"
 refuses "simulate trace.csv curve.json --least-overhead 0.5" "least-overhead"
+refuses "simulate trace.csv curve.json --kind a100-80-dgx=2" "NODESxGPUS"
+refuses "simulate trace.csv curve.json --kind h100-80-dgx=2x8" "no --kind names"
 finish

@@ -9,8 +9,8 @@
 #include "topt_json.h"
 #include "topt_text.h"
 
-static const struct topt_cluster_options usual = {.nodes = 1,
-                                                  .gpus_per_node = 4,
+static const struct topt_cluster_options usual = {.kind = {{"", 1, 4}},
+                                                  .nkinds = 1,
                                                   .most_permille = 1250,
                                                   .least_permille = 1050,
                                                   .share_permille = 1000,
@@ -19,16 +19,21 @@ static const struct topt_cluster_options usual = {.nodes = 1,
 
 /* Twice the GPUs, half the time, and a model that needs two of them. */
 static const struct topt_cluster_curve linear = {
-    "linear", 3, 2, {{1, 4000}, {2, 2000}, {4, 1000}}};
-static const struct topt_cluster_curve large = {"large", 2, 1, {{2, 2000}, {4, 1000}}};
+    "linear", 3, {2}, {0, 3, 3, 3, 3}, -1, {{1, 4000, 0}, {2, 2000, 0}, {4, 1000, 0}}};
+static const struct topt_cluster_curve large = {
+    "large", 2, {1}, {0, 2, 2, 2, 2}, -1, {{2, 2000, 0}, {4, 1000, 0}}};
 
 /* ---- what is read ------------------------------------------------------------------ */
+
+static const struct topt_cluster_kind eight = {"", 4, 8};
+static const struct topt_cluster_kind two_kinds[] = {{"new", 2, 8}, {"old", 4, 4}};
 
 static int read_curve(const char *text, struct topt_cluster_curve *ret,
                       struct topt_error *err)
 {
     json_t *doc = json_loads(text, 0, NULL);
-    int rc = topt_cluster_curve_read(doc, 8, ret, err);
+    size_t n = 0;
+    int rc = topt_cluster_curve_read(doc, &eight, 1, ret, 1, &n, err);
     json_decref(doc);
     return rc;
 }
@@ -44,7 +49,7 @@ static void test_curve(void)
                    "{\"gpus\":4,\"feasible\":true,\"time_ns\":60},"
                    "{\"gpus\":12,\"feasible\":true,\"time_ns\":40}]}",
                    &c, &err) &&
-           c.n == 2 && c.point[0].gpus == 4 && c.point[1].time_ns == 30 && c.knee == 0,
+           c.n == 2 && c.point[0].gpus == 4 && c.point[1].time_ns == 30 && c.knee[0] == 0,
        "a curve without what does not fit or does not fill nodes");
     ok(read_curve("{\"format\":\"topt-curve/1\",\"model\":\"m\",\"points\":[]}", &c,
                   &err) == -1 &&
@@ -53,15 +58,54 @@ static void test_curve(void)
     ok(read_curve("{\"format\":\"topt-plan/1\"}", &c, &err) == -1, "%s", err.text);
 }
 
+static char path[64];
+
+static const char *file_of(const char *text)
+{
+    strcpy(path, "/tmp/topt-test-trace.XXXXXX");
+    close(mkstemp(path));
+    return topt_write_file(path, text, strlen(text), NULL) ? NULL : path;
+}
+
+/* A table of two models on two kinds of nodes, one of them with two batches. */
+static void test_table(void)
+{
+    static struct topt_cluster_curve c[4];
+    struct topt_cluster_trace t;
+    struct topt_error err = {0};
+    size_t n = 0;
+    ok(!topt_cluster_curves_read(
+           file_of("# from\ncurve,kind,gpus,run_s,restart_s\nm@32,old,4,100,25\n"
+                   "m@32,new,8,30,25\nm@32,old,3,9,25\nm@64,new,1,500,25\n"
+                   "other,third,1,5,1\nm@32,old,1,300,25\nother,new,16,60,5\n"),
+           two_kinds, 2, c, 4, &n, &err) &&
+           n == 3 && c[0].n == 3 && c[0].first[1] == 1 && c[0].first[2] == 3 &&
+           c[0].point[1].gpus == 1 && c[0].restart_s == 25 && c[2].n == 1,
+       "curves of a table, by kind and in order: %s", err.text);
+    unlink(path);
+    ok(!topt_cluster_trace_read(
+           file_of("name,time,application,num_replicas,batch_size\na,10,m,2,32\n"
+                   "b,20,other,1,8\nc,25,m,1,64\n"),
+           c, n, two_kinds, 2, 1, &t, &err) &&
+           t.n == 3 && t.job[0].curve == 0 && t.job[1].run_s == 60 &&
+           t.job[1].kind == 0 && t.job[2].run_s == 500,
+       "a workload whose lengths are the curves': %s", err.text);
+    unlink(path);
+    topt_cluster_trace_fini(&t);
+    n = 0;
+    ok(topt_cluster_curves_read(file_of("head\nm,new,1,x,0\n"), two_kinds, 2, c, 4, &n,
+                                &err) == -1,
+       "%s", err.text);
+    unlink(path);
+}
+
 static int read_trace(const char *text, struct topt_cluster_trace *ret,
                       struct topt_error *err)
 {
-    static const struct topt_cluster_curve curves[] = {{"linear", 1, 0, {{1, 1}}},
-                                                       {"large", 1, 0, {{2, 1}}}};
-    char path[] = "/tmp/topt-test-trace.XXXXXX";
-    close(mkstemp(path));
-    int rc = topt_write_file(path, text, strlen(text), err) ||
-             topt_cluster_trace_read(path, curves, 2, 1, ret, err);
+    static const struct topt_cluster_curve curves[] = {
+        {"linear", 1, {0}, {0, 1, 1, 1, 1}, -1, {{1, 1, 0}}},
+        {"large", 1, {0}, {0, 1, 1, 1, 1}, -1, {{2, 1, 0}}}};
+    int rc = topt_cluster_trace_read(file_of(text), curves, 2, &eight, 1, 1, ret, err);
     unlink(path);
     return rc ? -1 : 0;
 }
@@ -108,7 +152,7 @@ static void test_traces(void)
 
 static void test_draw(void)
 {
-    struct topt_cluster_job job[] = {{0, 1, 100, 0}, {1, 4, 300, 0}};
+    struct topt_cluster_job job[] = {{0, 1, 100, 0, 0}, {1, 4, 300, 0, 0}};
     const struct topt_cluster_trace from = {job, 2};
     struct topt_cluster_trace a, b, c;
     if (topt_cluster_trace_draw(&from, 2000, 0.5, 4, 1, &a, NULL) ||
@@ -133,7 +177,7 @@ static void test_draw(void)
 static void ends(const char *policy, const struct topt_cluster_curve *c, int64_t gpus_0,
                  int64_t gpus_1, int64_t end_0, int64_t end_1)
 {
-    struct topt_cluster_job job[] = {{0, gpus_0, 6000, 0}, {10, gpus_1, 6000, 0}};
+    struct topt_cluster_job job[] = {{0, gpus_0, 6000, 0, 0}, {10, gpus_1, 6000, 0, 0}};
     const struct topt_cluster_trace t = {job, 2};
     struct topt_cluster_result r;
     struct topt_error err;
@@ -160,7 +204,7 @@ static void test_by_hand(void)
 
 static void test_rounds(void)
 {
-    struct topt_cluster_job job[] = {{0, 1, 6000, 0}};
+    struct topt_cluster_job job[] = {{0, 1, 6000, 0, 0}};
     const struct topt_cluster_trace t = {job, 1};
     struct topt_cluster_result r;
     ok(!topt_cluster_run(&t, &linear, &usual, "sia", &r, NULL) &&
@@ -176,7 +220,7 @@ static void test_rounds(void)
        "rubick's steepest slope is the only one");
     topt_cluster_result_fini(&r);
     /* Two jobs of the whole cluster have it in turns, each for half of the time. */
-    struct topt_cluster_job two[] = {{0, 4, 6000, 0}, {0, 4, 6000, 0}};
+    struct topt_cluster_job two[] = {{0, 4, 6000, 0, 0}, {0, 4, 6000, 0, 0}};
     const struct topt_cluster_trace both = {two, 2};
     ok(!topt_cluster_run(&both, &linear, &usual, "gavel", &r, NULL) &&
            llabs(r.fate[0].ran_s - r.fate[1].ran_s) < 1000 && r.fate[0].restarts > 5,
@@ -206,18 +250,25 @@ static int is_sound(const struct topt_cluster_trace *t,
 static void test_all(void)
 {
     static const struct topt_cluster_curve curves[] = {
-        {"a", 4, 2, {{1, 4000}, {2, 2100}, {4, 1200}, {8, 900}}},
-        {"b", 3, 2, {{2, 3000}, {4, 1500}, {8, 760}}},
-        {"c", 2, 1, {{4, 1000}, {16, 280}}}};
-    struct topt_cluster_job job[] = {{0, 1, 5000, 0}, {1, 2, 9000, 1}, {2, 4, 3000, 2},
-                                     {3, 1, 400, 1},  {4, 8, 6000, 1}, {5, 1, 900, 2}};
+        {"a",
+         4,
+         {2},
+         {0, 4, 4, 4, 4},
+         -1,
+         {{1, 4000, 0}, {2, 2100, 0}, {4, 1200, 0}, {8, 900, 0}}},
+        {"b", 3, {2}, {0, 3, 3, 3, 3}, -1, {{2, 3000, 0}, {4, 1500, 0}, {8, 760, 0}}},
+        {"c", 2, {1}, {0, 2, 2, 2, 2}, -1, {{4, 1000, 0}, {16, 280, 0}}}};
+    struct topt_cluster_job job[] = {{0, 1, 5000, 0, 0}, {1, 2, 9000, 1, 0},
+                                     {2, 4, 3000, 2, 0}, {3, 1, 400, 1, 0},
+                                     {4, 8, 6000, 1, 0}, {5, 1, 900, 2, 0}};
     const struct topt_cluster_trace from = {job, 6};
     struct topt_cluster_options o = usual;
     struct topt_cluster_trace t;
-    struct topt_cluster_result all[8], again;
+    struct topt_cluster_result all[9], again;
     size_t n = 0;
-    double jct[8];
-    o.nodes = 4;
+    double jct[9];
+    int64_t late[9];
+    o.kind[0].nodes = 4;
     o.share_permille = 250;
     if (topt_cluster_trace_draw(&from, 200, 0.8, 16, 1, &t, NULL))
         abort();
@@ -233,6 +284,7 @@ static void test_all(void)
         ok(topt_json_whole_at(row, "jobs") == 200 &&
                topt_json_whole_at(row, "never") == 0 && topt_cluster_policy_help(*p),
            "its row");
+        late[n] = topt_json_whole_at(row, "later");
         jct[n] = topt_json_number_at(row, "jct_mean_h");
         json_decref(row);
         topt_cluster_result_fini(&again);
@@ -240,6 +292,10 @@ static void test_all(void)
     ok(jct[4] < 0.75 * jct[0] && jct[4] < 0.9 * jct[3],
        "moldable backfill: %.2f h, as asked %.2f, right-sized %.2f", jct[4], jct[0],
        jct[3]);
+    ok(jct[5] < 0.75 * jct[0] && jct[5] < 0.9 * jct[3] && late[5] < late[4] &&
+           late[5] < late[3] / 2,
+       "with requeues: %.2f h; %lld are late, %lld without, %lld right-sized", jct[5],
+       (long long)late[5], (long long)late[4], (long long)late[3]);
     char *svg = topt_cluster_svg(all, n, 16);
     ok(svg && strstr(svg, ">rubick<") && strstr(svg, "class='u'"), "the drawing");
     free(svg);
@@ -250,10 +306,93 @@ static void test_all(void)
     topt_cluster_trace_fini(&t);
 }
 
+/* ---- kinds, failures, errors ------------------------------------------------------- */
+
+/* Both ask for all of the first kind; the second's GPUs are fewer and faster. */
+static void test_kinds(void)
+{
+    static const struct topt_cluster_curve c = {
+        "m",    4,
+        {1, 3}, {0, 2, 4, 4, 4},
+        -1,     {{4, 500, 0}, {8, 250, 0}, {2, 700, 1}, {4, 350, 1}}};
+    struct topt_cluster_job job[] = {{0, 8, 10000, 0, 0}, {0, 8, 10000, 0, 0}};
+    const struct topt_cluster_trace t = {job, 2};
+    struct topt_cluster_options o = usual;
+    struct topt_cluster_result r;
+    o.nkinds = 2;
+    o.kind[0] = (struct topt_cluster_kind){"new", 1, 8};
+    o.kind[1] = (struct topt_cluster_kind){"old", 1, 4};
+    for (o.any_kind = 0; o.any_kind < 2; o.any_kind++) {
+        if (topt_cluster_run(&t, &c, &o, "moldable", &r, NULL))
+            abort();
+        is_int(r.fate[0].end_s, 10000, "moldable: the first ends");
+        is_int(r.fate[1].end_s, o.any_kind ? 14000 : 20000, "and the second on %s",
+               o.any_kind ? "the other kind" : "the same kind");
+        topt_cluster_result_fini(&r);
+        if (topt_cluster_run(&t, &c, &o, "sia", &r, NULL))
+            abort();
+        is_int(r.moment[0].used, o.any_kind ? 12 : 8, "sia uses GPUs of %s",
+               o.any_kind ? "both kinds" : "one kind");
+        topt_cluster_result_fini(&r);
+    }
+}
+
+/* A node that fails each so many hours: what was not saved is done again. */
+static void test_failures(void)
+{
+    struct topt_cluster_job job[] = {{0, 4, 100000, 0, 0}};
+    const struct topt_cluster_trace t = {job, 1};
+    struct topt_cluster_options o = usual;
+    struct topt_cluster_result r, again;
+    o.failure_s = 20000;
+    o.repair_s = 1000;
+    o.checkpoint_s = 5000;
+    o.seed = 7;
+    static const char *const policies[] = {"asked", "moldable", "sia"};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        if (topt_cluster_run(&t, &linear, &o, policies[i], &r, NULL) ||
+            topt_cluster_run(&t, &linear, &o, policies[i], &again, NULL))
+            abort();
+        int64_t n = r.fate[0].failures, more = r.fate[0].ran_s - 100000;
+        ok(n > 1 && more >= n * o.restart_s - 2 &&
+               more <= n * (o.restart_s + o.checkpoint_s) + 2,
+           "%s: %lld failures cost %lld s", policies[i], (long long)n, (long long)more);
+        ok(i == 2 || r.fate[0].end_s - r.fate[0].ran_s >= n * o.repair_s - 2,
+           "and repairs are waited for");
+        ok(!memcmp(r.fate, again.fate, sizeof *r.fate), "the same again");
+        topt_cluster_result_fini(&r);
+        topt_cluster_result_fini(&again);
+    }
+}
+
+/* Wrong times change who goes ahead, and no run: the third job fits before the second where it
+ * is predicted to end before the first. */
+static void test_error(void)
+{
+    struct topt_cluster_job job[] = {
+        {0, 2, 5000, 0, 0}, {10, 4, 1000, 0, 0}, {20, 2, 4900, 0, 0}};
+    const struct topt_cluster_trace t = {job, 3};
+    struct topt_cluster_options o = usual;
+    struct topt_cluster_result r;
+    int bad = 0, waits = 0;
+    for (o.seed = 1; o.seed <= 40; o.seed++) {
+        o.error = 0.5;
+        if (topt_cluster_run(&t, &linear, &o, "asked", &r, NULL))
+            abort();
+        for (size_t i = 0; i < t.n; i++)
+            bad += r.fate[i].end_s - r.fate[i].start_s != job[i].run_s;
+        waits += r.fate[2].start_s > 20;
+        topt_cluster_result_fini(&r);
+    }
+    is_int(bad, 0, "predictions are wrong, and jobs run as long as they do");
+    ok(waits > 5 && waits < 35, "in %d of 40 the third job waits", waits);
+}
+
 static void test_too_small(void)
 {
-    static const struct topt_cluster_curve huge = {"huge", 1, 0, {{8, 1000}}};
-    struct topt_cluster_job job[] = {{0, 8, 100, 0}};
+    static const struct topt_cluster_curve huge = {"huge",          1,  {0},
+                                                   {0, 1, 1, 1, 1}, -1, {{8, 1000, 0}}};
+    struct topt_cluster_job job[] = {{0, 8, 100, 0, 0}};
     const struct topt_cluster_trace t = {job, 1};
     struct topt_cluster_result r;
     ok(!topt_cluster_run(&t, &huge, &usual, "asked", &r, NULL) && r.fate[0].start_s == -1,
@@ -270,5 +409,9 @@ int main(void)
     test_rounds();
     test_all();
     test_too_small();
+    test_table();
+    test_kinds();
+    test_failures();
+    test_error();
     return done_testing();
 }

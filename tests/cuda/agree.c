@@ -16,7 +16,6 @@
 #include "topt_plan.h"
 #include "topt_runtime.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <unistd.h>
 
@@ -48,20 +47,6 @@ static void must(struct topt_comm *c, int rc, const struct topt_error *err)
     exit(1);
 }
 
-/* What the emulation has set up so far; a GPU does not tell. */
-static int setups(void)
-{
-    char path[4096];
-    const char *folder = getenv("TOPT_MODULE_PATH");
-    snprintf(path, sizeof path, "%s/libtopt_fake_cuda.so", folder ? folder : ".");
-    void *h = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-    const int *n = h ? dlsym(h, "fake_cuda_setups") : NULL;
-    int ret = n ? *n : 0;
-    if (h)
-        dlclose(h);
-    return ret;
-}
-
 static void train(const struct suite *u, struct topt_comm *comm, struct topt_device *d,
                   const struct topt_plan_doc *p, struct trace *t)
 {
@@ -76,10 +61,10 @@ static void train(const struct suite *u, struct topt_comm *comm, struct topt_dev
           topt_feed_synthetic(p->model, 11, &o.feed, &err)) ||
              topt_session_create(p->program, comm, d, &o, &s, &err),
          &err);
-    t->setups = -setups();
+    t->setups = -emulated_count("fake_cuda_setups");
     for (int k = 0; k < u->steps; k++)
         must(comm, topt_session_step(s, &t->loss[k], &err), &err);
-    t->setups += setups();
+    t->setups += emulated_count("fake_cuda_setups");
     double peak = (double)topt_session_peak_bytes(s);
     must(comm, comm->ops->max(comm, &peak, 1, &err), &err);
     t->peak = (int64_t)peak;

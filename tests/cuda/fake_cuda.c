@@ -33,6 +33,9 @@ int64_t cu_emulated_block, cu_emulated_blocks;
 /* Products set up and blocks taken so far: a step is to do neither. */
 extern int fake_cuda_setups;
 int fake_cuda_setups;
+/* Kernels started so far, matrix products left out. */
+extern int fake_cuda_launches;
+int fake_cuda_launches;
 
 struct block {
     char *at;
@@ -76,6 +79,7 @@ void cu_emulated_leave(void)
 
 int cu_emulated_error(void)
 {
+    fake_cuda_launches++;
     return (int)cudaGetLastError();
 }
 
@@ -128,6 +132,16 @@ cudaError_t cudaGetDeviceCount(int *ret)
 }
 
 static _Thread_local int current;
+
+/* TOPT_FAKE_CAPABILITY: that of an older GPU. */
+cudaError_t cudaDeviceGetAttribute(int *ret, enum cudaDeviceAttr a, int index)
+{
+    const char *n = getenv("TOPT_FAKE_CAPABILITY");
+    if (a != cudaDevAttrComputeCapabilityMajor || index < 0 || index >= fake_gpus())
+        return told(cudaErrorInvalidValue);
+    *ret = n ? atoi(n) : 9;
+    return cudaSuccess;
+}
 
 cudaError_t cudaSetDevice(int index)
 {

@@ -277,10 +277,11 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *ret)
     return ncclSuccess;
 }
 
-/* All communicators are non-blocking: they take a few questions to be there. */
-static int is_non_blocking(const ncclConfig_t *c)
+/* The world's communicator is made without blocking, those that run collectives block; each takes
+ * a few questions to be there. */
+static int is_config(const ncclConfig_t *c, int blocking)
 {
-    return c && c->magic == 0xcafebeef && c->size == sizeof *c && c->blocking == 0;
+    return c && c->magic == 0xcafebeef && c->size == sizeof *c && c->blocking == blocking;
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *ret)
@@ -306,7 +307,7 @@ ncclResult_t ncclCommAbort(ncclComm_t c)
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *ret, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t *config)
 {
-    need(is_non_blocking(config), "a communicator that blocks");
+    need(is_config(config, 0), "a communicator of the world that blocks");
     MPI_Comm mpi;
     for (size_t i = 0; i < sizeof id; i++)
         need(id.internal[i] == 0x5a, "an id that nobody drew");
@@ -321,7 +322,7 @@ ncclResult_t ncclCommSplit(ncclComm_t c, int color, int key, ncclComm_t *ret,
                            ncclConfig_t *config)
 {
     MPI_Comm mpi;
-    need(is_non_blocking(config), "a split that blocks");
+    need(is_config(config, 1), "a split whose calls start threads");
     need(c->pending == 0, "a split of what is not there yet");
     need(depth == 0, "a split inside a group");
     MPI_Comm_split(c->mpi, color, key, &mpi);

@@ -47,6 +47,29 @@ static const struct fixture wide_fixtures[] = {
      12,
      {.heads = 1, .kv_heads = 1, .head_dim = 4},
      .seq = 301},
+    {"attention of wide heads to a window, capped",
+     "attention",
+     1,
+     1,
+     480,
+     {.heads = 4, .kv_heads = 1, .head_dim = 80, .causal = 1, .window = 70,
+      .cap = 3},
+     .seq = 150},
+    {"attention by runs of wide heads, rotated",
+     "attention",
+     1,
+     2,
+     160,
+     {.heads = 4, .kv_heads = 2, .head_dim = 40, .causal = 1, .chunk = 50,
+      .rope_theta = 10000},
+     .seq = 131},
+    {"attention to both sides of a window",
+     "attention",
+     1,
+     2,
+     72,
+     {.heads = 2, .kv_heads = 2, .head_dim = 24, .window = 40},
+     .seq = 140},
     {"many lookups",
      "embedding_bag",
      0,
@@ -268,7 +291,7 @@ static void run_step(struct sides *s, const struct topt_step *step)
 /* How far off were numbers of the type, and those that are f32 beside bf16. */
 struct off {
     double worst, worst_wide;
-    int blocks;
+    int blocks, launches;
 };
 
 static void run_all(const struct topt_op *op, const struct topt_mesh *mesh,
@@ -277,6 +300,7 @@ static void run_all(const struct topt_op *op, const struct topt_mesh *mesh,
 {
     struct sides s;
     sides_init(&s, op, mesh, c, rank, wide, dev);
+    off->launches -= emulated_count("fake_cuda_launches");
     for (int k = 0; k < 2 * TOPT_MAX_STEPS; k++) {
         const struct topt_step *step = k < TOPT_MAX_STEPS
                                            ? &op->spec->forward[k]
@@ -285,6 +309,7 @@ static void run_all(const struct topt_op *op, const struct topt_mesh *mesh,
             (!step->dims || topt_axes_over(mesh, c, step->dims)))
             run_step(&s, step);
     }
+    off->launches += emulated_count("fake_cuda_launches");
     off->worst = fmax(off->worst, s.worst);
     off->worst_wide = fmax(off->worst_wide, s.worst_wide);
     off->blocks++;
@@ -311,12 +336,29 @@ static void check_mesh(const struct topt_op *op, int nodes, int per_node,
     }
 }
 
+/* Attention of all samples and heads is one kernel forward and two backward where tensor cores
+ * take bf16; rotated, one more forward and three more backward. */
+static void check_launches(const char *title, const struct topt_device *dev, int launches)
+{
+    static const struct {
+        const char *title;
+        int launches;
+    } of[] = {{"attention of wide heads to a window, capped", 1 + 2},
+              {"attention by runs of wide heads, rotated", 2 + 5}};
+    for (int i = 0; i < 2; i++)
+        if (dev->dtype == TOPT_BF16 && launches && !strcmp(title, of[i].title))
+            ok(getenv("TOPT_FAKE_CAPABILITY") ? launches > of[i].launches
+                                              : launches == of[i].launches,
+               "... forward and backward of both samples in %d launches", launches);
+}
+
 static void check_fixture(const struct fixture *x, int whole, struct topt_device *dev)
 {
     struct topt_model *m = build(x);
     const struct topt_op *op = &m->op[m->nops - 1];
-    struct off off = {0, 0, 0};
+    struct off off = {0, 0, 0, 0};
     check_mesh(op, 1, 1, dev, &off);
+    check_launches(x->title, dev, off.launches);
     if (!whole) {
         check_mesh(op, 2, 2, dev, &off);
         check_mesh(op, 1, 5, dev, &off);

@@ -48,6 +48,7 @@ SAMPLES = {"hw": ["lab-cpu"], "min_efficiency": ["80%", "0.8", "80"], "train": [
 NEEDS = {("mode", "mini-time"): {"gpus": 2}, ("blocks", "free"): {"factors": "zero"}, ("counts", "nodes"): {"max_gpus": 8},
          ("sequence_parallel", "on"): {"framework": "megatron"}, ("loss_kernel", "in-place"): {"framework": "megatron"}}
 NEEDS |= {("schedule", name): {"framework": "torchtitan"} for name in ("gpipe", "zb-h1", "interleaved-zb", "zbv", "dualpipev")}
+NEEDS[("schedule", "combined-1f1b")] = {"framework": "megatron"}
 BESIDE = {"price": {"samples": 1000}, "as_is": {"mode": "mini-time", "gpus": 2, "degrees": "mbs=1"}}  # of any value
 
 

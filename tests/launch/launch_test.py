@@ -321,6 +321,12 @@ def check_stages(llama):
        "--num-virtual-stages-per-pipeline-rank" not in words, "four equal pipeline stages of Megatron-LM", words)
     text = launch(staged(plan_of(llama, 1, 8, steps=16), [4] * 8, 2), "megatron").stdout
     ok("--num-virtual-stages-per-pipeline-rank 2" in text, "chunks of its interleaved schedule", text)
+    text = launch(staged(plan_of(llama, 1, 8, steps=16), [4] * 8, 2, "combined-1f1b"), "megatron").stdout
+    ok("--num-virtual-stages-per-pipeline-rank 2" in text and "--microbatch-group-size" not in text, "chunks of passes that run as one", text)
+    text = launch(staged(plan_of(llama, 1, 8, steps=16), [6, 6, 5, 5, 5, 5], 2, "combined-1f1b"), "megatron").stdout
+    for words in ("--overlap-moe-expert-parallel-comm", "export CUDA_DEVICE_MAX_CONNECTIONS=32",
+                  "--microbatch-group-size-per-virtual-pipeline-stage 4"):
+        ok(words in text, f"passes that run as one: {words}", text)
     text = launch(staged(plan_of(llama, 1, 8, steps=16), [9, 8, 8, 7]), "megatron").stdout
     layout = "E" + "t" * 9 + "|" + "t" * 8 + "|" + "t" * 8 + "|" + "t" * 7 + "L"
     ok(f"--pipeline-model-parallel-layout '{layout}'" in text, "unequal ones as a layout", text)
@@ -371,6 +377,18 @@ def check_recomputed_layers(llama):
     plan["uniform"]["recompute_layers"] = 3
     text = launch(plan, "megatron").stdout
     ok("--recompute-method block" in text and "--recompute-num-layers 3" in text, "... or the first of each stage", text)
+    plan["uniform"]["recompute_modules"] = "core_attn+mlp"
+    text = launch(plan, "megatron").stdout
+    ok("--recompute-granularity selective --recompute-modules core_attn mlp \\" in text and "--recompute-method" not in text, "... or modules", text)
+    done = launch(plan, "accelerate")
+    ok(done.returncode != 0 and len(done.stderr.splitlines()) == 1, "a target without such flags refuses them", done.stderr)
+    plan["uniform"]["recompute_modules"] = "op"
+    done = launch(plan, "megatron")
+    ok(done.returncode != 0 and "can't be told to recompute op" in done.stderr, "every second product is not Megatron-LM's", done.stderr)
+    titan = plan_of(llama, 8, 1, zero=3, recompute=True, framework="torchtitan")
+    titan["uniform"]["recompute_modules"] = "op"
+    text = launch(titan, "torchtitan").stdout
+    ok("activation_checkpoint import SelectiveAC" in text and "= SelectiveAC.Config()" in text, "... but torchtitan's", text)
 
 
 def check_replicas(llama):

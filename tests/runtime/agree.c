@@ -1,7 +1,7 @@
 /* agree.c - every plan trains the same model.
  *
  * usage: mpirun -n 8 runtime_agree [--plans N] [--steps N] [--seed S] [--model NAME] [--mesh NxG]
- *                                  [--train WHAT|some]
+ *                                  [--train WHAT|some] [--beside]
  *
  * Random strategies of the tests' models (half of them by topt_plan_sample, written as
  * documents and read back), in random numbers of micro-batches, on 2 to 8 ranks (or those
@@ -14,6 +14,8 @@
  *
  * With --train the models are trained in part: as that says, or 'some', adapters or parameters
  * that the seed draws.
+ *
+ * With --beside samples are padded, numbers are dropped, and experts are balanced.
  *
  * Then bugs are planted, and the same comparison must notice each. */
 #include "program_text.h"
@@ -44,6 +46,7 @@ struct suite {
     int mesh[2]; /* 0: all of 'meshes', or one that is drawn */
     uint64_t seed;
     const char *train; /* NULL: all */
+    int beside;        /* padding, dropout, the balance of experts */
     struct topt_hw *hw;
     struct topt_model *model;
     const struct way *way;
@@ -89,6 +92,8 @@ static void check_program(const struct suite *u, struct topt_comm *comm,
     struct trace t;
     struct training how = u->how;
     how.overlap = x->plans % 3 == 2 || comm->size == 2;
+    if (topt_program_dropout(p, &how.dropout, &err))
+        give_up(&err);
     if (x->plans % 4 && topt_program_in_place(p, x->plans % 4 > 1, &err))
         give_up(&err);
     if ((x->plans % 3 || how.overlap) && topt_program_bucket(p, 1 << 11, &err))
@@ -104,7 +109,7 @@ static void check_program(const struct suite *u, struct topt_comm *comm,
     x->loss = fmax(x->loss, loss);
     x->gradient = fmax(x->gradient, gradient);
     x->least_peak = fmin(x->least_peak, (double)t.peak / (double)p->peak_bytes);
-    if (!comm->rank && (t.peak > p->peak_bytes || p->peak_bytes > bound)) {
+    if (!comm->rank && !u->beside && (t.peak > p->peak_bytes || p->peak_bytes > bound)) {
         x->over++;
         printf("# %dx%d: %lld bytes at once, %lld planned, %lld the bound\n",
                p->mesh.nodes, p->mesh.per_node, (long long)t.peak,
@@ -208,7 +213,7 @@ static void check_world(const struct suite *u, const int mesh_of[2])
         u->model->name, topt_dtype_name(u->way->dtype),
         topt_optimizer_name(u->way->optimizer), mesh_of[0], mesh_of[1], x.plans, u->steps,
         x.loss, x.gradient);
-    ok0(x.least_peak >= 0.98 && !x.over,
+    ok0((x.least_peak >= 0.98 || u->beside) && !x.over,
         "... and the bytes alive at once are within 2%% of the planned peak (%.2f%% at "
         "least), which is within the bound",
         100 * x.least_peak);
@@ -222,6 +227,28 @@ static double mean_loss(const struct trace *t, int from, int n)
     for (int k = 0; k < n; k++)
         sum += t->loss[from + k];
     return sum / n;
+}
+
+/* Texts of some length, behind padding. */
+static void fill_some(void *ctx, int encoder, int64_t step, int64_t sample,
+                      int32_t ret[2])
+{
+    (void)ctx;
+    uint64_t r = topt_random((uint64_t)(3 * step + encoder), (uint64_t)sample);
+    ret[0] = (int32_t)(r % 3);
+    ret[1] = ret[0] + 2 + (int32_t)((r >> 8) % 8);
+}
+
+/* Dropout asks which operators are of layers. */
+static void roll_beside(struct training *how, struct topt_model *m)
+{
+    how->dropout = (struct topt_dropout){0.1, 0.2, 0.3};
+    how->feed.filled = fill_some;
+    for (int i = 0; i < m->nops; i++) {
+        m->op[i].layer = i < 3 ? -1 : 0;
+        if (!strcmp(m->op[i].spec->name, "route"))
+            how->balance = 0.1;
+    }
 }
 
 static void begin(struct suite *u, struct topt_model *m, const struct way *way)
@@ -238,10 +265,14 @@ static void begin(struct suite *u, struct topt_model *m, const struct way *way)
     if (topt_feed_text(test_text, sizeof test_text - 1, m, 11, &u->how.feed, &err) &&
         topt_feed_synthetic(m, 11, &u->how.feed, &err))
         give_up(&err);
+    if (u->beside)
+        roll_beside(&u->how, m);
     if (topt_mesh_init(&one, 1, 1, &err) || topt_comm_single(&single, &err))
         give_up(&err);
     struct topt_strategy *s = topt_strategy_create(m);
     struct topt_program *p = lower(u, m, &one, &u->settings, s, NULL);
+    if (topt_program_dropout(p, &u->how.dropout, &err))
+        give_up(&err);
     train(&u->how, single, p, &u->ref);
     topt_program_destroy(p);
     topt_strategy_destroy(s);
@@ -339,9 +370,9 @@ static void check_model(struct suite *u, int number, const char *name, struct di
         begin(u, m, &ways[w]);
         if (m->train && !world_rank)
             printf("# %s trains %s\n", m->name, m->train);
-        if (!u->train)
+        if (!u->train && !u->beside)
             check_learns(u);
-        else if (strncmp(m->train, "lora", 4) != 0)
+        else if (u->train && !u->beside && strncmp(m->train, "lora", 4) != 0)
             check_gradients(u, number);
         for (int k = 0; k < MESHES && !u->mesh[0]; k++)
             if (all || k == mesh)
@@ -418,13 +449,11 @@ static void check_plant(struct suite *u, enum plant kind)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"plans", 1, NULL, 'p'},
-                                            {"steps", 1, NULL, 's'},
-                                            {"seed", 1, NULL, 'r'},
-                                            {"model", 1, NULL, 'm'},
-                                            {"mesh", 1, NULL, 'x'},
-                                            {"train", 1, NULL, 't'},
-                                            {0}};
+    static const struct option options[] = {
+        {"plans", 1, NULL, 'p'},  {"steps", 1, NULL, 's'},
+        {"seed", 1, NULL, 'r'},   {"model", 1, NULL, 'm'},
+        {"mesh", 1, NULL, 'x'},   {"train", 1, NULL, 't'},
+        {"beside", 0, NULL, 'b'}, {0}};
     struct topt_error err = {0};
     struct suite u = {.steps = 50};
     const char *seed = NULL, *name = NULL;
@@ -440,6 +469,8 @@ int main(int argc, char **argv)
             name = optarg;
         else if (c == 't')
             u.train = optarg;
+        else if (c == 'b')
+            u.beside = 1;
         else if (c != 'x' || sscanf(optarg, "%dx%d", &u.mesh[0], &u.mesh[1]) != 2)
             return 2;
     }
@@ -456,7 +487,7 @@ int main(int argc, char **argv)
     for (size_t k = 0; k < sizeof test_models / sizeof *test_models; k++)
         check_model(&u, (int)k, name, &d);
     u.steps = PLANTED_STEPS;
-    for (int kind = 0; !name && !u.train && kind < PLANT_COUNT; kind++)
+    for (int kind = 0; !name && !u.train && !u.beside && kind < PLANT_COUNT; kind++)
         check_plant(&u, (enum plant)kind);
     topt_hw_destroy(u.hw);
     return world_end();

@@ -182,6 +182,21 @@ static void fake_reduce(struct fake *f, int o, uint32_t dims, int is_max)
     }
 }
 
+/* What kernels are told beside their operands: of what is dropped, of padding, of the balance of
+ * experts and where that is added up. */
+static struct fake_beside {
+    double dropout, balance, balanced;
+    int32_t filled[8]; /* of 4 samples; where the last is 0: all is */
+} fake_beside;
+
+static void fake_tell(struct topt_kernel_call *c)
+{
+    c->dropout = fake_beside.dropout;
+    c->balance = fake_beside.balance;
+    c->balanced = fake_beside.balance > 0 ? &fake_beside.balanced : NULL;
+    c->filled = fake_beside.filled[7] ? fake_beside.filled + 2 * c->off[0] : NULL;
+}
+
 static void fake_kernel(struct fake *f, enum topt_kernel k, int64_t at)
 {
     for (int r = 0; r < f->mesh.devices; r++) {
@@ -192,6 +207,7 @@ static void fake_kernel(struct fake *f, enum topt_kernel k, int64_t at)
         memcpy(c.value, f->value[r], sizeof c.value);
         memcpy(c.grad, f->grad[r], sizeof c.grad);
         topt_op_box(f->op, &f->config, &f->mesh, r, c.off, c.len);
+        fake_tell(&c);
         struct topt_error err = {0};
         if (f->dev.ops->kernel(&f->dev, &c, &err)) {
             printf("# %s\n", err.text);

@@ -2,6 +2,7 @@
  * repeatable.  What is read gives numbers that a model can take; what is not has a reason. */
 #include "feed_table.h"
 #include "models.h"
+#include "picture.h"
 #include "tap.h"
 
 #include <math.h>
@@ -19,6 +20,23 @@ static const struct seed {
     {"\37\213\10\0\0\0\0\0\2\377\63\324\61\322\61\326\61\321\61\325\61\323\61\340\62\4"
      "\362\314\241\74\43\0\43\1\164\106\33\0\0\0",
      40}, /* a table, by gzip */
+    /* pictures: PNM, PNG in colours and with a palette */
+    {"\120\066\012\043\040\141\012\062\040\062\012\062\065\065\012\000\001\002"
+     "\003\004\005\006\007\010\011\012\013",
+     27},
+    {"\211\120\116\107\015\012\032\012\000\000\000\015\111\110\104\122\000\000"
+     "\000\002\000\000\000\003\010\002\000\000\000\066\210\111\326\000\000\000"
+     "\026\111\104\101\124\170\234\143\140\144\142\146\141\145\143\142\004\003"
+     "\026\046\060\000\000\002\024\000\056\026\250\256\314\000\000\000\000\111"
+     "\105\116\104\256\102\140\202",
+     79},
+    {"\211\120\116\107\015\012\032\012\000\000\000\015\111\110\104\122\000\000"
+     "\000\003\000\000\000\002\010\003\000\000\000\252\252\226\050\000\000\000"
+     "\006\120\114\124\105\011\010\007\310\144\062\171\065\243\244\000\000\000"
+     "\020\111\104\101\124\170\234\143\144\140\144\140\146\144\140\004\000\000"
+     "\046\000\010\227\376\275\040\000\000\000\000\111\105\116\104\256\102\140"
+     "\202",
+     91},
 };
 enum { NSEEDS = sizeof seeds / sizeof *seeds };
 
@@ -106,6 +124,27 @@ static void fuzz_memory(const struct topt_model *m)
     report(&n, ROUNDS, "tables");
 }
 
+static void fuzz_pictures(void)
+{
+    int accepted = 0, silent = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        char buf[MAX_LEN + 1];
+        unsigned char fit[3 * 2 * 2];
+        struct topt_error err = {0};
+        struct topt_picture p;
+        size_t len = mutate(buf);
+        if (topt_picture_read(buf, len, &p, &err)) {
+            silent += !err.text[0];
+            continue;
+        }
+        topt_picture_fit(&p, 3, 2, 2, fit);
+        accepted += p.width * p.height > 0;
+        free(p.pixel);
+    }
+    ok(accepted > ROUNDS / 50, "pictures: %d of %d were accepted", accepted, ROUNDS);
+    is_int(silent, 0, "every refusal has a reason");
+}
+
 static void put_file(const char *path, const char *bytes, size_t n)
 {
     FILE *f = fopen(path, "wb");
@@ -146,6 +185,7 @@ int main(void)
     x = put(&b, "linear", x, -1, ATTRS(.features = CLASSES));
     put(&b, "cross_entropy", x, -1, ATTRS(0));
     struct topt_model *m = finish(&b);
+    fuzz_pictures();
     fuzz_memory(m);
     fuzz_files(m);
     topt_model_destroy(m);

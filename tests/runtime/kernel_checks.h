@@ -115,9 +115,10 @@ static double dotted(const struct topt_op *op, const struct whole *w)
         abort();
     none = topt_config_none();
     fake_init(&f, op, &one, &none, w);
+    fake_beside.balanced = 0;
     fake_run(&f, 0);
     const double *y = f.value[0][op->output];
-    double sum = 0;
+    double sum = fake_beside.balance * fake_beside.balanced / (double)op->count[0];
     for (int64_t i = 0; i < fake_volume(op, op->output); i++)
         sum += y[i] * w->grad[op->output][i];
     fake_fini(&f);
@@ -255,6 +256,7 @@ static void check_f32(const struct fixture *x, const struct topt_op *op,
         c.box[o] = topt_operand_box(op, o, &none, &one, 0);
     if (topt_device_open_host(TOPT_F32, &dev, NULL))
         abort();
+    fake_tell(&c);
     for (int d = 0; d < op->spec->ndims; d++)
         c.len[d] = op->count[d];
     for (int o = 0; o < op->spec->noperands; o++) {

@@ -164,10 +164,47 @@ static void check_expert_parallelism(void)
     topt_model_destroy(m);
 }
 
+/* The choice of experts again, with their balance beside the loss; equal parts give 1. */
+static void check_balance(void)
+{
+    for (size_t i = 0; i < sizeof moe_fixtures / sizeof *moe_fixtures; i++) {
+        struct fixture x = moe_fixtures[i];
+        char title[128];
+        if (strcmp(x.kind, "route") != 0)
+            continue;
+        snprintf(title, sizeof title, "%s, balanced", x.title);
+        x.title = title;
+        fake_beside = (struct fake_beside){.balance = 0.7};
+        check_operator(&x);
+        fake_beside = (struct fake_beside){0};
+    }
+    const struct fixture x = {
+        "", "route", 1, 4, 1, .attrs = {.top_k = 1, .capacity = 4}, .seq = 4};
+    struct topt_model *m = build(&x);
+    const struct topt_op *op = &m->op[m->nops - 1];
+    struct whole w;
+    fill(&x, op, &w);
+    for (int pass = 0; pass < 2;
+         pass++) { /* position s chooses expert s, or all the first */
+        for (int64_t k = 0; k < fake_volume(op, 0); k++)
+            w.value[0][k] = k % 4 == (pass ? 0 : k / 4 % 4) ? 9 : 0;
+        fake_beside = (struct fake_beside){.balance = 1};
+        dotted(op, &w);
+        double of_sample = fake_beside.balanced / BATCH;
+        ok(pass ? of_sample > 3.9 && of_sample < 4 : fabs(of_sample - 1) < 1e-12,
+           "%s: a balance of %.6f", pass ? "one of four for all" : "one for each",
+           of_sample);
+        fake_beside = (struct fake_beside){0};
+    }
+    drop(&w);
+    topt_model_destroy(m);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof moe_fixtures / sizeof *moe_fixtures; i++)
         check_operator(&moe_fixtures[i]);
+    check_balance();
     check_by_hand();
     check_groups();
     check_slots();

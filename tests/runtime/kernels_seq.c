@@ -288,10 +288,29 @@ static void check_dropout(void)
     topt_model_destroy(m);
 }
 
+/* Attention again, beside padding behind, before and on both sides of a text, and some weights
+ * dropped: the slopes are those of what is computed, on all splits. */
+static void check_beside(void)
+{
+    for (size_t i = 0; i < sizeof seq_fixtures / sizeof *seq_fixtures; i++) {
+        struct fixture x = seq_fixtures[i];
+        char title[128];
+        if (strcmp(x.kind, "attention") != 0)
+            continue;
+        snprintf(title, sizeof title, "%s, padded and with dropout", x.title);
+        x.title = title;
+        fake_beside =
+            (struct fake_beside){.dropout = 0.3, .filled = {0, 3, 2, 5, 1, 4, 0, 5}};
+        check_operator(&x);
+        fake_beside = (struct fake_beside){0};
+    }
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof seq_fixtures / sizeof *seq_fixtures; i++)
         check_operator(&seq_fixtures[i]);
+    check_beside();
     check_attend();
     check_latent();
     check_buckets();

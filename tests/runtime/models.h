@@ -394,6 +394,20 @@ __attribute__((unused)) static struct topt_model *build_recommender(void)
     return finish(&b);
 }
 
+/* An operator of the tests' own, which sessions have to be told of: not among those below. */
+__attribute__((unused)) static struct topt_model *build_own(void)
+{
+    struct build b = {.m = topt_model_create("own", 8, 6, NULL)};
+    int x =
+        put(&b, "embedding", -1, -1, ATTRS(.vocab = 30, .features = 6, .init_std = 0.5));
+    x = put(&b, "own", x, -1,
+            ATTRS(.features = 8, .extra = 5, .flops = 40, .init_std = 1));
+    x = put(&b, "own", x, -1, ATTRS(.flops = 20));
+    x = put(&b, "linear", x, -1, ATTRS(.features = 30));
+    put(&b, "cross_entropy", x, -1, ATTRS(0));
+    return finish(&b);
+}
+
 /* All of them.  'smooth': a little more or less of anything changes the loss by a little. */
 __attribute__((unused)) static const struct {
     struct topt_model *(*build)(void);

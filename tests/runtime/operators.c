@@ -182,7 +182,7 @@ int main(int argc, char **argv)
 {
     static const struct option options[] = {
         {"most", 1, NULL, 'm'}, {"seed", 1, NULL, 'r'}, {0}};
-    enum { N = sizeof test_models / sizeof *test_models };
+    enum { N = 1 + sizeof test_models / sizeof *test_models };
     struct topt_error err = {0};
     struct suite u = {.most = MOST_CONFIGS};
     struct topt_model *model[N];
@@ -206,7 +206,7 @@ int main(int argc, char **argv)
     if (!u.hw)
         give_up(&err);
     for (int k = 0; k < N; k++)
-        model[k] = test_models[k].build();
+        model[k] = k + 1 < N ? test_models[k].build() : build_own();
     for (int i = 0; (row = topt_op_spec_at(i)); i++) {
         int op = 0;
         if (row->plan_only)

@@ -15,9 +15,9 @@ LD_LIBRARY_PATH=$(dirname "$lib")
 export LD_LIBRARY_PATH
 [ "$(ls usr/include)" = topt.h ] && [ -h "$lib" ] && ls usr/share/man/man3/topt_training_run.3 >out 2>err
 check "one header, a name with a version, a page for each function"
-nm -D --defined-only "$lib" | grep ' T ' | awk '{ print $3 }' >out && [ "$(grep -c '^topt_training_.*@@TOPT_0.1$' out)" = 30 ] &&
+nm -D --defined-only "$lib" | grep ' T ' | awk '{ print $3 }' >out && [ "$(grep -c '^topt_training_.*@@TOPT_0.1$' out)" = 31 ] &&
     ! grep -qv '^topt_training_' out
-check "it shows the 30 functions of its version, and nothing else"
+check "it shows the 31 functions of its version, and nothing else"
 page=usr/share/man/man3/libtopt_runtime.3
 sed '1,/^.SH DESCRIPTION/d' $page >described
 sed -n '/^.SH SYNOPSIS/,/^.fi/p' $page >synopsis
@@ -30,7 +30,7 @@ sed -n '/^.SH SYNOPSIS/,/^.fi/p' $page >synopsis
 ) >missing
 [ -s out ] && [ ! -s missing ]
 check "each has its line and its words in the page of section 3 $(cat missing)"
-for example in train fashion keep; do
+for example in train fashion keep own; do
     # shellcheck disable=SC2046
     "$cc" -Wall -Wextra -Werror -O1 usr/share/doc/topt/examples/$example.c $(pkg-config --cflags --libs topt-runtime) -lm \
         -o $example >out 2>err && [ "$(wc -l <usr/share/doc/topt/examples/$example.c)" -lt 100 ]
@@ -95,6 +95,21 @@ check "... on four ranks the same"
 rm -r kept
 if command -v valgrind >/dev/null; then
     valgrind -q --error-exitcode=9 --leak-check=full ./keep kept >out 2>err && cmp -s one out
+    check "... and valgrind finds nothing"
+fi
+./own rings >one 2>err && [ "$(wc -l <one)" = 2 ] && tail -1 one | grep -q ' 1.00 of the labels met'
+check "own.c trains with an operator of its own, and goes on from its checkpoint: $(tail -1 one)"
+rm -r rings
+"$mpiexec" -n 4 ./own rings >out 2>err && cmp -s one out
+check "... on four ranks the same"
+rm -r rings
+# shellcheck disable=SC2046
+"$cc" -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all usr/share/doc/topt/examples/own.c $(pkg-config --cflags --libs topt-runtime) -lm \
+    -o own-asan >out 2>err && ASAN_OPTIONS=detect_leaks=0 ./own-asan rings >out 2>err && cmp -s one out
+check "... under the address sanitizer"
+rm -r rings
+if command -v valgrind >/dev/null; then
+    valgrind -q --error-exitcode=9 --leak-check=full ./own rings >out 2>err && cmp -s one out
     check "... and valgrind finds nothing"
 fi
 cat >ours.c <<'END'

@@ -25,11 +25,12 @@ static void need(int rc, const struct topt_error *err)
     exit(1);
 }
 
-static void rig_init_settings(struct rig *r, const struct topt_settings *s)
+static void rig_init_model(struct rig *r, struct topt_model *m,
+                           const struct topt_settings *s)
 {
     struct topt_error err = {0};
     struct topt_mesh one;
-    r->m = build_mlp();
+    r->m = m;
     r->micro = topt_model_rebatch(r->m, r->m->batch / s->micro_batches, &err);
     need(!r->micro, &err);
     struct topt_strategy *strategy = topt_strategy_create(r->micro);
@@ -42,6 +43,11 @@ static void rig_init_settings(struct rig *r, const struct topt_settings *s)
     need(topt_device_open_host(s->dtype, &r->dev, &err), &err);
     need(topt_feed_text(test_text, sizeof test_text - 1, r->m, 11, &r->feed, &err), &err);
     topt_strategy_destroy(strategy);
+}
+
+static void rig_init_settings(struct rig *r, const struct topt_settings *s)
+{
+    rig_init_model(r, build_mlp(), s);
 }
 
 static void rig_init(struct rig *r, enum topt_dtype dtype, enum topt_optimizer optimizer)
@@ -239,6 +245,63 @@ static void check_weight_decay(void)
     rig_fini(&adamw);
 }
 
+/* The first step again with other weights: what it drops is the same. */
+static double first_loss(struct topt_session *s)
+{
+    struct topt_error err = {0};
+    double loss = NAN;
+    s->step = 0;
+    need(topt_session_step(s, &loss, &err), &err);
+    return loss;
+}
+
+/* A step of size h against the gradient lowers the loss by h times its square. */
+static void check_dropped(const char *what, struct topt_model *m,
+                          const struct topt_dropout *dropout)
+{
+    struct topt_error err = {0};
+    struct topt_settings settings = topt_settings_default();
+    struct topt_session *s;
+    struct rig r;
+    int drops = 0;
+    settings.dtype = TOPT_F64;
+    settings.optimizer = TOPT_SGD;
+    rig_init_model(&r, m, &settings);
+    need(topt_program_clip(r.p, &err) || topt_program_dropout(r.p, dropout, &err) ||
+             topt_program_in_place(r.p, 1, &err),
+         &err);
+    for (int i = 0; i < r.p->ninstr; i++)
+        drops += r.p->instr[i].kind == TOPT_I_DROP;
+    struct topt_session_options o = {
+        .lr = 1e-6, .seed = 1, .feed = r.feed, .dropout = *dropout};
+    need(topt_session_create(r.p, r.comm, &r.dev, &o, &s, &err), &err);
+    s->options.lr = 0.5; /* what adapters add is 0 at first */
+    for (int k = 0; k < 3; k++)
+        (void)first_loss(s);
+    s->options.lr = 1e-6;
+    double first = first_loss(s), norm = topt_session_gradient_norm(s), right, whole;
+    double slope = (first - first_loss(s)) / (1e-6 * norm * norm);
+    need(topt_session_evaluate(s, &r.feed, 1, &whole, &right, &err), &err);
+    ok(fabs(slope - 1) < 1e-4, "%s: what is dropped has the slopes of the loss (%.6f)",
+       what, slope);
+    ok(fabs(whole - first) > 1e-4, "... and nothing is dropped in an evaluation");
+    ok(drops > 0 || dropout->attention > 0, "... by %d instructions", drops);
+    topt_session_destroy(s);
+    rig_fini(&r);
+}
+
+static void check_dropout(void)
+{
+    struct topt_error err = {0};
+    struct topt_model *gpt = build_gpt(), *lora = build_gpt();
+    for (int i = 3; i < gpt->nops; i++)
+        gpt->op[i].layer = 0;
+    check_dropped("residuals", gpt, &(struct topt_dropout){.residual = 0.3});
+    check_dropped("attention", build_gpt(), &(struct topt_dropout){.attention = 0.3});
+    need(topt_model_train(&lora, "lora:2", &err), &err);
+    check_dropped("adapters", lora, &(struct topt_dropout){.adapter = 0.3});
+}
+
 static void check_plan_only(void)
 {
     static const enum topt_optimizer only[] = {TOPT_ADAFACTOR, TOPT_ADAM8,
@@ -263,6 +326,7 @@ int main(void)
     check_micro_batches();
     check_weight_decay();
     check_plan_only();
+    check_dropout();
     check_random();
     check_refusals();
     check_broken_program();

@@ -9,7 +9,7 @@
 #include "mpi_world.h"
 #include "topt_runtime.h"
 
-enum { MAX_STEPS = 200, MAX_GRADS = 512 };
+enum { MAX_STEPS = 200, MAX_GRADS = 512, MAX_OWN = 4 };
 
 struct trace {
     double loss[MAX_STEPS];
@@ -29,6 +29,8 @@ struct training {
     struct topt_feed feed;
     double lr;
     int steps, overlap;
+    struct topt_dropout dropout;
+    double balance;
     /* In place of the host's, so that a bug can be planted; or NULL. */
     struct topt_device *device;
 };
@@ -62,6 +64,53 @@ __attribute__((unused)) static void trace_fini(struct trace *t)
     memset(t, 0, sizeof *t);
 }
 
+/* The operator of the tests' own: y[j] = sin(x[j] + w), each x and w as often as it takes. */
+static double own_at(const void *of, int64_t i, int is_double)
+{
+    return is_double ? ((const double *)of)[i] : (double)((const float *)of)[i];
+}
+
+static void own_add(void *to, int64_t i, int is_double, double x)
+{
+    if (is_double)
+        ((double *)to)[i] += x;
+    else
+        ((float *)to)[i] += (float)x;
+}
+
+static double own_sum(const struct topt_own_call *c, int64_t i, int64_t j)
+{
+    double w = c->parameters ? own_at(c->w, j % c->parameters, c->is_double) : 0;
+    return own_at(c->x, i * c->width + j % c->width, c->is_double) + w;
+}
+
+static void own_forward(void *ctx, const struct topt_own_call *c)
+{
+    (void)ctx;
+    size_t bytes = c->is_double ? sizeof(double) : sizeof(float);
+    memset(c->y, 0, (size_t)(c->n * c->out) * bytes);
+    for (int64_t i = 0; i < c->n; i++)
+        for (int64_t j = 0; j < c->out; j++)
+            own_add(c->y, i * c->out + j, c->is_double, sin(own_sum(c, i, j)));
+}
+
+static void own_backward(void *ctx, const struct topt_own_call *c)
+{
+    (void)ctx;
+    size_t bytes = c->is_double ? sizeof(double) : sizeof(float);
+    if (c->dx)
+        memset(c->dx, 0, (size_t)(c->n * c->width) * bytes);
+    for (int64_t i = 0; i < c->n; i++)
+        for (int64_t j = 0; j < c->out; j++) {
+            double slope =
+                cos(own_sum(c, i, j)) * own_at(c->dy, i * c->out + j, c->is_double);
+            if (c->dx)
+                own_add(c->dx, i * c->width + j % c->width, c->is_double, slope);
+            if (c->dw)
+                own_add(c->dw, j % c->parameters, c->is_double, slope);
+        }
+}
+
 __attribute__((unused)) static void train(const struct training *how,
                                           struct topt_comm *comm,
                                           const struct topt_program *p, struct trace *t)
@@ -69,12 +118,21 @@ __attribute__((unused)) static void train(const struct training *how,
     struct topt_error err = {0};
     struct topt_device host;
     struct topt_session *s;
+    struct topt_own own[MAX_OWN];
     struct topt_session_options o = {.lr = how->lr,
+                                     .own = own,
                                      .seed = 5,
                                      .feed = how->feed,
                                      .overlap = how->overlap,
+                                     .dropout = how->dropout,
+                                     .balance = how->balance,
                                      .before_update = take_gradient,
                                      .ctx = t};
+    for (int i = 0; i < p->model->nops && o.nown < MAX_OWN; i++)
+        if (!strcmp(p->model->op[i].spec->name, "own"))
+            own[o.nown++] = (struct topt_own){.name = p->model->op[i].name,
+                                              .forward = own_forward,
+                                              .backward = own_backward};
     memset(t, 0, sizeof *t);
     if (topt_device_open_host(p->settings.dtype, &host, &err) ||
         topt_session_create(p, comm, how->device ? how->device : &host, &o, &s, &err))

@@ -209,6 +209,7 @@ static int64_t held_chunks(int row, int stage)
     case TOPT_ORDER_1F1B:
         return STAGES - stage;
     case TOPT_ORDER_INTERLEAVED:
+    case TOPT_ORDER_COMBINED:
         return 2 * (STAGES - stage - 1) + STAGES + 1;
     case TOPT_ORDER_ZB_H1:
         return STAGES;
@@ -245,40 +246,70 @@ struct replay {
     int64_t *come; /* by micro-batch, direction and chunk */
 };
 
-static int replay_pass(struct replay *x, int s)
+/* A pass that a stage has next: the chunk, and when what it reads has come; -1: not yet. */
+struct replayed {
+    struct topt_turn t;
+    int own;
+    int64_t given;
+};
+
+static struct replayed look(const struct replay *x, int s, int64_t i)
+{
+    const struct topt_order_shape *q = &x->p->shape;
+    int n = q->stages * q->chunks;
+    struct replayed r = {topt_order_turn(&x->plan[s], i), 0, 0};
+    r.own = topt_orders[x->p->order].v && r.t.chunk ? n - 1 - s
+                                                    : r.t.chunk * q->stages + s;
+    int from = r.t.backward ? r.own + 1 : r.own - 1;
+    int alone = r.t.part == TOPT_TURN_WEIGHTS || from < 0 || from == n;
+    r.given = alone ? 0 : x->come[(2 * r.t.micro_batch + r.t.backward) * n + from];
+    return r;
+}
+
+static void make(struct replay *x, int s, const struct replayed *r, int64_t ends)
 {
     const struct topt_order_shape *q = &x->p->shape;
     const struct topt_order *o = &topt_orders[x->p->order];
-    int n = q->stages * q->chunks;
-    if (x->turn[s] == x->plan[s].turns)
-        return 0;
-    struct topt_turn t = topt_order_turn(&x->plan[s], x->turn[s]);
-    int own = t.chunk * q->stages + s;
-    if (o->v && t.chunk)
-        own = n - 1 - s;
-    const struct topt_chunk *c = &x->p->chunk[own];
-    int from = t.backward ? own + 1 : own - 1, to = t.backward ? own - 1 : own + 1;
-    int64_t *row = &x->come[(2 * t.micro_batch + t.backward) * n];
-    int weights = t.part == TOPT_TURN_WEIGHTS;
-    int64_t given = weights || from < 0 || from == n ? 0 : row[from];
-    if (given < 0)
-        return 0;
-    int64_t ns = weights                      ? c->weights_ns
-                 : t.part == TOPT_TURN_INPUTS ? c->ns[1] - c->weights_ns
-                                              : c->ns[t.backward];
-    int64_t ends = (given > x->now[s] ? given : x->now[s]) + ns;
+    const struct topt_chunk *c = &x->p->chunk[r->own];
+    int n = q->stages * q->chunks, to = r->t.backward ? r->own - 1 : r->own + 1;
+    int weights = r->t.part == TOPT_TURN_WEIGHTS;
+    int64_t *row = &x->come[(2 * r->t.micro_batch + r->t.backward) * n];
     int sends = !weights && to >= 0 && to < n &&
-                !(o->v && own + to == n - 1 && abs(own - to) == 1);
+                !(o->v && r->own + to == n - 1 && abs(r->own - to) == 1);
     if (!weights)
-        row[own] = ends + (sends ? x->p->send_ns : 0);
-    x->now[s] = sends && o->sends_wait ? row[own] : ends;
+        row[r->own] = ends + (sends ? x->p->send_ns : 0);
+    x->now[s] = sends && o->sends_wait ? row[r->own] : ends;
     if (s == 0)
-        x->kept += !t.backward                   ? c->kept
-                   : t.part == TOPT_TURN_INPUTS  ? c->weights_kept
-                   : t.part == TOPT_TURN_WEIGHTS ? -c->kept - c->weights_kept
-                                                 : -c->kept;
-    x->most = x->kept > x->most ? x->kept : x->most;
-    x->turn[s]++;
+        x->kept += !r->t.backward                   ? c->kept
+                   : r->t.part == TOPT_TURN_INPUTS  ? c->weights_kept
+                   : r->t.part == TOPT_TURN_WEIGHTS ? -c->kept - c->weights_kept
+                                                    : -c->kept;
+}
+
+/* Of a pair what goes forward is kept before what goes backward is freed. */
+static int replay_pass(struct replay *x, int s)
+{
+    int64_t i = x->turn[s], start = x->now[s], ns;
+    if (i == x->plan[s].turns)
+        return 0;
+    struct replayed r[2];
+    int n = 1 + (x->p->pair_ns && topt_order_pairs(&x->plan[s], i));
+    for (int k = 0; k < n; k++) {
+        r[k] = look(x, s, i + k);
+        if (r[k].given < 0)
+            return 0;
+        start = r[k].given > start ? r[k].given : start;
+    }
+    const struct topt_chunk *c = &x->p->chunk[r[0].own];
+    ns = n > 1 ? x->p->pair_ns[r[1].own * x->p->shape.chunks + r[0].t.chunk]
+         : r[0].t.part == TOPT_TURN_WEIGHTS ? c->weights_ns
+         : r[0].t.part == TOPT_TURN_INPUTS  ? c->ns[1] - c->weights_ns
+                                            : c->ns[r[0].t.backward];
+    for (int k = n - 1; k >= 0; k--) {
+        make(x, s, &r[k], start + ns);
+        x->most = x->kept > x->most ? x->kept : x->most;
+    }
+    x->turn[s] += n;
     return 1;
 }
 
@@ -310,7 +341,7 @@ static int64_t by_passes(const struct topt_pipeline *p, int64_t *ret_kept)
     return last;
 }
 
-/* Chunks of unlike times, sends and ends: folded, a step takes what its passes take. */
+/* Chunks of unlike times, sends, ends and pairs: folded, a step takes what its passes take. */
 static void test_uneven(void)
 {
     enum { RANDOM = TOPT_TEST_SIZE(300) };
@@ -322,8 +353,15 @@ static void test_uneven(void)
         if (chunks > 1 && !v)
             chunks += draw(3);
         struct pipeline p;
+        int grows = topt_orders[row].grows;
         fill(&p, (enum topt_order_row)row, stages, chunks,
-             v ? 2 * stages + draw(200) : stages * (1 + draw(40)));
+             v       ? 2 * stages + draw(200)
+             : grows ? stages + draw(200)
+                     : stages * (1 + draw(40)));
+        int64_t pairs[MOST_CHUNKS * MOST_CHUNKS];
+        for (int k = 0; k < stages * chunks * chunks; k++)
+            pairs[k] = 1 + draw(90);
+        p.p.pair_ns = grows ? pairs : NULL;
         for (int c = 0; c < stages * chunks; c++) {
             for (int k = 0; k < 2; k++)
                 p.chunk[c].ns[k] = 1 + draw(50);
@@ -583,6 +621,47 @@ static void test_steps(void)
 
 /* ---- bytes --------------------------------------------------------------------------- */
 
+/* The time of two passes at once, of layers that compute for so long forward and backward and whose tokens
+ * take 'exchange' to their experts and back. */
+static int64_t paired(int layers, int64_t forward, int64_t backward, int64_t exchange,
+                      int64_t other, double share)
+{
+    enum { LAYERS = 8 };
+    struct topt_piece_time piece[LAYERS] = {{0}};
+    struct topt_schedule s;
+    int64_t ns = -1;
+    for (int i = 0; i < layers; i++)
+        for (int d = 0; d < 2; d++)
+            piece[i].at[d ? TOPT_DURING_BACKWARD : TOPT_DURING_FORWARD] =
+                (struct topt_part_time){.compute_ns = d ? backward : forward,
+                                        .waited_ns = exchange + other,
+                                        .exchange_ns = exchange,
+                                        .exchange_links = 1 << TOPT_LINK_NETWORK};
+    topt_schedule_init(&s, 1, 0.9);
+    struct topt_pass_pieces all = {piece, layers};
+    if (topt_step_pair(&s, all, all, share, &ns, NULL))
+        ns = -1;
+    ok(s.share > 0.89, "the schedule has its own share again");
+    topt_schedule_fini(&s);
+    return ns;
+}
+
+/* Of one layer the tokens of each pass move beside the other's computing: max(b, e) + max(f, e).  Of several that
+ * compute longer than they move all is hidden, the last exchange beside the other pass's last layer; where moving is
+ * longer, links never rest.  While tokens move, computing has what is left of the device. */
+static void test_pairs(void)
+{
+    is_int(paired(1, 10, 20, 6, 0, 0), 20 + 10, "an exchange beside longer computing");
+    is_int(paired(1, 10, 20, 15, 0, 0), 20 + 15, "one beside shorter computing");
+    is_int(paired(1, 10, 20, 30, 0, 0), 30 + 30, "one longer than both");
+    is_int(paired(1, 10, 20, 6, 3, 0), 23 + 13, "other communication keeps the stream");
+    is_int(paired(8, 10, 20, 0, 0, 0), 8 * 30, "without experts");
+    is_int(paired(8, 10, 20, 6, 0, 0), 8 * 30, "all is hidden");
+    is_int(paired(8, 10, 20, 100, 0, 0), 16 * 100, "links are busy throughout");
+    is_int(paired(1, 10, 20, 10, 0, 0.5), (10 + 15) + (10 + 5),
+           "half of the device while tokens move");
+}
+
 static int64_t peak_of(const struct topt_schedule *s, int owner, int64_t ret[2])
 {
     int64_t all[4] = {0};
@@ -719,5 +798,6 @@ int main(void)
     test_drift();
     test_host();
     test_steps();
+    test_pairs();
     return done_testing();
 }

@@ -221,6 +221,11 @@ t=$(jq .time_ns out)
 "$topt" plan $staged --degrees tp=8,pp=16,vp=3,cp=1,ep=1,dp=8,mbs=1,zero=1,recompute=0,even=1 --json >whole 2>err && jq 'del(.plan)' whole >out &&
     holds ".uniform.layers == [range(48) | 2] and .time_ns >= $t"
 check "chunks of as many layers each, which are no faster than those that are cut by time"
+for what in 0 mlp 1; do
+    "$topt" plan $staged --degrees tp=8,pp=16,vp=3,dp=8,mbs=1,zero=1,recompute=$what --json 2>err | jq -c '[.time_ns, .memory_bytes]'
+done >levels
+jq -se '.[0][0] < .[1][0] and .[1][0] < .[2][0] and .[0][1] > .[1][1] and .[1][1] > .[2][1]' levels >/dev/null
+check "modules that are recomputed lie between nothing and whole layers: $(tr '\n' ' ' <levels)"
 "$topt" plan $staged --gpus 1024 --degrees tp=8,mbs=2 --json >whole 2>err && jq 'del(.plan)' whole >out &&
     holds '.uniform.tp == 8 and .uniform.micro_batch == 2 and .uniform.dp * .uniform.pp == 128' && t=$(jq .time_ns out) &&
     "$topt" plan $staged --gpus 1024 --json >whole 2>err && jq 'del(.plan)' whole >out && holds ".time_ns <= $t"
@@ -230,6 +235,9 @@ not_so() {
     ! "$topt" plan $staged $1 >out 2>err && grep -q "$2" err && [ "$(wc -l <err)" = 1 ]
     check "$1: $(cat err)"
 }
+not_so "--degrees recompute=moe" "the model has no such part"
+not_so "--degrees recompute=op" "Megatron-LM recomputes no such part"
+not_so "--degrees recompute=full+mlp" "full and op stand alone"
 not_so "--degrees tp=8,xp=2" "'xp=2' is not one of tp=N, pp=N"
 not_so "--degrees tp=8,tp=4" "tp is given twice"
 not_so "--degrees tp" "tp has no value"

@@ -43,6 +43,10 @@ sed 's/--num-layers-per-virtual-pipeline-stage 2/--num-virtual-stages-per-pipeli
 as_is other.sh --as-is --hw a100-80-dgx && holds '.as_is.degrees == "tp=8,pp=16,cp=1,ep=1,mbs=1,vp=3,zero=1,recompute=1,even=1" and .job.precision == "fp16-mixed"
     and .as_is.uniform.recompute'
 check "virtual stages by their number, another precision, recomputation"
+sed 's/--overlap-grad-reduce/--recompute-granularity selective --recompute-modules core_attn mlp/' run.sh >modules.sh
+as_is modules.sh --as-is --hw a100-80-dgx && holds '.as_is.degrees == "tp=8,pp=16,cp=1,ep=1,mbs=1,vp=3,zero=1,recompute=core_attn+mlp,even=1"
+    and .as_is.uniform.recompute_modules == "core_attn+mlp" and (.as_is.strategy | test("checkpointing of core_attn"))'
+check "modules that are recomputed: $(jq -r .as_is.strategy out)"
 sed 's/--bf16/--bf16 --fp8-format hybrid --fp8-recipe tensorwise --fp8-param-gather/' run.sh >eight.sh
 as_is eight.sh --as-is --hw h100-80-dgx && holds '.job.precision == "fp8-tensorwise" and (.as_is.notes | map(select(test("fp8"))) | length) == 0' &&
     test "$(jq -r .plan.settings.low_params whole)" = true
@@ -98,6 +102,10 @@ END
 as_is config.json --as-is titan.toml --hw a100-80-dgx --gpus 16 && holds '.as_is.uniform.pp == 2 and .as_is.uniform.vp == 2 and .as_is.uniform.zero == 2 and
     .as_is.uniform.dp == 8 and .as_is.uniform.micro_batch == 1 and .as_is.uniform.recompute and .job.batch == 64 and .job.seq == 4096'
 check "torchtitan's TOML; with stages its default keeps parameters gathered: $(jq -r .as_is.strategy out)"
+sed 's/"full"/"selective"/' titan.toml >selective.toml
+as_is config.json --as-is selective.toml --hw a100-80-dgx --gpus 16 && holds '.as_is.uniform.recompute_modules == "op" and .as_is.time_ns > 0'
+check "its selective checkpointing: $(jq -r .as_is.strategy out)"
+as_is config.json --as-is titan.toml --hw a100-80-dgx --gpus 16
 jq .plan whole >plan.json && "$topt" launch plan.json --for torchtitan -o titan >/dev/null 2>err &&
     cp out before && as_is config.json --as-is titan/topt_torchtitan.py --hw a100-80-dgx --gpus 16 && jq -c '.uniform | [.dp, .tp, .pp, .zero, .micro_batch, .recompute]' before >a &&
     jq -c '.as_is.uniform | [.dp, .tp, .pp, .zero, .micro_batch, .recompute]' out >b && diff a b >err

@@ -423,6 +423,39 @@ static void test_loss_kernels(void)
     }
 }
 
+/* By hand, of 2 x 16 x 40 logits: words over two ranks, and a log's metrics. */
+static void test_loss_shares(void)
+{
+    enum { SPLIT = 2 * 16 * 20, WHOLE = 2 * 16 * 40 };
+    static const int64_t half[] = {2, 16, 20}, whole[] = {2, 16, 40};
+    struct topt_model *m = topt_model_create("one", 2, 16, NULL);
+    struct topt_attrs table = {.vocab = 8, .features = 4}, classes = {.features = 40};
+    struct topt_eager e, logged;
+    int x = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
+    x = topt_model_add(m, "linear", "head", 1, &x, &classes, NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    if (x < 0 || topt_model_finish(m, NULL))
+        exit(1);
+    const struct topt_op *op = &m->op[m->loss];
+    op->spec->eager(op, half, TOPT_LOSS_WRITTEN, &e);
+    is_int(e.work[0].f32, 3 * SPLIT, "split words: three f32 copies forward");
+    is_int(e.work[1].f32, 4 * SPLIT, "... and four backward");
+    op->spec->eager(op, half, TOPT_LOSS_CHUNKED, &e);
+    is_int(e.work[1].f32, 4 * SPLIT / 8, "... an eighth of them in chunks");
+    op->spec->eager(op, half, TOPT_LOSS_IN_PLACE, &e);
+    is_int(e.work[1].f32, SPLIT, "Megatron-LM's kernel holds one, split or not");
+    is_int(op->spec->eager(op, whole, TOPT_LOSS_FUSED + TOPT_LOSS_AND_METRICS, &logged),
+           TOPT_EAGER_BESIDE, "metrics come beside a fused loss");
+    is_int(logged.moved[0].f32, 2 * 5 * WHOLE, "... each moves what a written one does");
+    ok(!logged.work[0].f32 && !logged.work[1].f32 && !logged.moved[1].f32,
+       "... and after backward, so that the most held is as it was");
+    op->spec->eager(op, whole, TOPT_LOSS_WRITTEN, &e);
+    op->spec->eager(op, whole, TOPT_LOSS_WRITTEN + TOPT_LOSS_AND_METRICS, &logged);
+    is_int(logged.moved[0].f32 - e.moved[0].f32, 2 * 5 * WHOLE, "... or beside another");
+    is_int(logged.work[1].f32, e.work[1].f32, "... which holds what it held");
+    topt_model_destroy(m);
+}
+
 /* Bytes kept by an operator of its own, over 'own' of the same. */
 static int64_t kept_more(const char *kind, int64_t unit, const struct topt_attrs *a,
                          int parts)
@@ -552,6 +585,7 @@ int main(void)
     test_overlap();
     test_kernels();
     test_loss_kernels();
+    test_loss_shares();
     test_kept();
     check_random(1, 1, 0, TOPT_SPACE_FULL);
     check_random(1, 2, 1, TOPT_SPACE_FULL);

@@ -93,7 +93,8 @@ static void see(struct seen *x, struct topt_grid_search *s, const struct topt_de
         x->memory_bytes = c.memory_bytes;
         x->recomputes = d->recompute;
     }
-    if (first && d->recompute && x->r->framework->recompute_first && x->limit < INT64_MAX)
+    if (first && d->recompute == TOPT_MODULE_WHOLE && x->r->framework->recompute_first &&
+        x->limit < INT64_MAX)
         see_first(x, &k, plan, c.stage);
 }
 

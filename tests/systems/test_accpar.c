@@ -241,7 +241,7 @@ static int left_open(const struct topt_system *system, const struct topt_model *
     r.model = m;
     r.hw = hw;
     r.gpus = 4;
-    if (system->choices(&r, &chosen, NULL))
+    if (system->choices(system, &r, &chosen, NULL))
         return -1;
     for (int i = 0; i < m->nops && chosen.pins; i++) {
         const struct topt_op *o = &m->op[i];

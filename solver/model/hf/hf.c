@@ -365,7 +365,8 @@ static struct topt_model *build_family(const json_t *doc, const json_t *around,
         }
         if (!rc) {
             take_capacity(o ? o->capacity : 0, a);
-            a->apart = o && o->apart;
+            a->apart = o && o->apart & TOPT_APART_HEADS;
+            a->gates_apart = o && o->apart & TOPT_APART_GATES;
             note_what_is_left_out(doc, a);
             if (!o || !o->part)
                 note_further_layers(whole, f, a);

@@ -305,7 +305,15 @@ static enum topt_eager_how eager_attention(const struct topt_op *op, const int64
     *ret = (struct topt_eager){0};
     if (scores)
         *ret = eager_scores(heads, len[S], len[T], a->head_dim, value_dim(a));
-    for (int i = 0; a->rope_theta > 0 && i < 2; i++) {
+    else if (writes & TOPT_EAGER_TURNS) { /* the copy is what the next product keeps */
+        int64_t out = heads * len[S] * value_dim(a);
+        ret->kept.real = out;
+        for (int i = 0; i < 2; i++) {
+            ret->moved[i].real = 2 * out;
+            ret->kernels[i] = 1;
+        }
+    }
+    for (int i = 0; writes & TOPT_EAGER_ROTATES && a->rope_theta > 0 && i < 2; i++) {
         struct topt_numbers r =
             eager_rotation(len[B] * len[S] * len[H] * (group + 1) * a->head_dim);
         ret->moved[i].real += r.real;
@@ -313,6 +321,11 @@ static enum topt_eager_how eager_attention(const struct topt_op *op, const int64
         ret->kernels[i] += 2 * ROTATION_KERNELS;
     }
     return scores ? TOPT_EAGER_INSTEAD : TOPT_EAGER_BESIDE;
+}
+
+int topt_op_turns(const struct topt_op *op)
+{
+    return op->spec->eager == eager_attention;
 }
 
 /* ---- rotary ------------------------------------------------------------------------ */

@@ -219,19 +219,34 @@ static int64_t flops_cross_entropy(const struct topt_op *op, enum topt_kernel k,
  * forward and 8.3 backward in Liger-Kernel's table of PyTorch's cross-entropy on an A100 (32768 to 131072
  * words, 2024-09-03).
  *
- * "fused" (torch.compile, Liger's cross_entropy, Transformer Engine's) is as our own kernels. */
-static const struct loss_kernel {
+ * "fused" (torch.compile, Liger's cross_entropy, Transformer Engine's) is as our own kernels.
+ *
+ * Words that are split over ranks: torch/distributed/tensor/parallel/loss.py (v2.14.1) makes the log-softmax step by step in f32
+ * (its input, what is left without the largest and the exponentials are there at once), and backward adds a matrix of zeros and -1 to
+ * the exponentials: with the kept log-softmax and their sum four copies.
+ *
+ * Metrics for the log (read on 2026-11-29 in llm-foundry, models/mpt/modeling_mpt.py, and Composer, metrics/nlp.py and
+ * trainer/trainer.py): after its backward each micro-batch's cross-entropy and perplexity are made of its logits, each by
+ * PyTorch's cross_entropy in f32, as the forward of "written". */
+struct loss_kernel {
     const char *name;
     int chunks;
     struct topt_numbers kept, alive[2], moved[2];
-    int kernels; /* of a chunk, each way */
-} loss_kernels[TOPT_LOSS_COUNT] = {
+    int kernels;  /* of a chunk, each way */
+    int by_torch; /* which has a log-softmax of its own for words that are split */
+};
+static const struct loss_kernel split_words = {
+    .alive = {{.real = 1, .f32 = 3}, {.f32 = 4}},
+    .moved = {{.real = 1, .f32 = 9}, {.real = 1, .f32 = 10}},
+    .kernels = 8};
+static const struct loss_kernel loss_kernels[TOPT_LOSS_COUNT] = {
     [TOPT_LOSS_FUSED] = {.name = "fused", .chunks = 1},
     [TOPT_LOSS_WRITTEN] = {.name = "written",
                            .chunks = 1,
                            .alive = {{.real = 1, .f32 = 2}, {.f32 = 3}},
                            .moved = {{.real = 1, .f32 = 5}, {.real = 1, .f32 = 9}},
-                           .kernels = 3},
+                           .kernels = 3,
+                           .by_torch = 1},
     [TOPT_LOSS_IN_PLACE] = {.name = "in-place",
                             .chunks = 1,
                             .alive = {{.real = 1, .f32 = 1}, {.real = 1, .f32 = 1}},
@@ -242,12 +257,14 @@ static const struct loss_kernel {
                          .kept.f32 = 1,
                          .alive = {{.real = 1, .f32 = 1}, {.f32 = 2}},
                          .moved = {{.real = 1, .f32 = 5}, {.real = 1, .f32 = 9}},
-                         .kernels = 3},
+                         .kernels = 3,
+                         .by_torch = 1},
     [TOPT_LOSS_CHUNKED] = {.name = "chunked",
                            .chunks = 8,
                            .alive = {{.real = 1, .f32 = 2}, {.f32 = 3}},
                            .moved = {{.real = 1, .f32 = 5}, {.real = 1, .f32 = 9}},
-                           .kernels = 3},
+                           .kernels = 3,
+                           .by_torch = 1},
 };
 
 const char *topt_loss_kernel_name(enum topt_loss_kernel k)
@@ -269,20 +286,28 @@ static enum topt_eager_how eager_cross_entropy(const struct topt_op *op,
                                                const int64_t *len, int as,
                                                struct topt_eager *ret)
 {
-    const struct loss_kernel *k = &loss_kernels[as];
+    enum { METRICS = 2 };
+    const struct loss_kernel *k = &loss_kernels[as % TOPT_LOSS_AND_METRICS],
+                             *log = &loss_kernels[TOPT_LOSS_WRITTEN],
+                             *by =
+                                 k->by_torch && len[2] < op->count[2] ? &split_words : k;
     int64_t n = len[0] * len[1] * len[2], chunk = (n + k->chunks - 1) / k->chunks;
-    (void)op;
     *ret = (struct topt_eager){.flops = {0}};
-    for (int i = 0; i < 2; i++) {
-        ret->moved[i] = (struct topt_numbers){.real = k->moved[i].real * n,
-                                              .f32 = k->moved[i].f32 * n};
-        ret->kernels[i] = k->kernels * k->chunks;
+    for (int i = 0; i < 2 && by->kernels; i++) {
+        ret->moved[i] = (struct topt_numbers){.real = by->moved[i].real * n,
+                                              .f32 = by->moved[i].f32 * n};
+        ret->kernels[i] = by->kernels * k->chunks;
         /* The gradient for a chunk's logits is counted beside this. */
         ret->work[i] =
-            (struct topt_numbers){.real = (k->alive[i].real - 1) * chunk,
-                                  .f32 = k->alive[i].f32 * chunk + k->kept.f32 * n};
+            (struct topt_numbers){.real = (by->alive[i].real - 1) * chunk,
+                                  .f32 = by->alive[i].f32 * chunk + k->kept.f32 * n};
     }
-    return TOPT_EAGER_INSTEAD;
+    if (as >= TOPT_LOSS_AND_METRICS) {
+        ret->moved[0].real += METRICS * log->moved[0].real * n;
+        ret->moved[0].f32 += METRICS * log->moved[0].f32 * n;
+        ret->kernels[0] += METRICS * log->kernels;
+    }
+    return by->kernels ? TOPT_EAGER_INSTEAD : TOPT_EAGER_BESIDE;
 }
 
 static int shape_variable(struct topt_op *op, struct topt_error *err)

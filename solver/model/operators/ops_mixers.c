@@ -90,6 +90,26 @@ static int shape_insert(struct topt_op *op, struct topt_error *err)
     return topt_refuse_units(op, Z, op->operand[X].dim[2].unit, err);
 }
 
+/* ---- own --------------------------------------------------------------------------- */
+
+static int shape_own(struct topt_op *op, struct topt_error *err)
+{
+    enum { X, P, Y, OUT = 3, NUMBERS };
+    const struct topt_attrs *a = &op->attrs;
+    topt_counts_from_input(op, X);
+    op->count[OUT] = a->features > 0 ? a->features : op->count[2];
+    topt_set_dim(op, Y, 2, a->features > 0 ? 1 : op->operand[X].dim[2].unit);
+    op->operand[P].present = a->extra > 0;
+    op->count[NUMBERS] = a->extra;
+    (void)err;
+    return 0;
+}
+
+static int64_t flops_own(const struct topt_op *op, enum topt_kernel k, const int64_t *len)
+{
+    return len[0] * len[1] * op->attrs.flops * (k == TOPT_K_OWN_FWD ? 1 : 2);
+}
+
 /* ---- rows -------------------------------------------------------------------------- */
 
 /* clang-format off */
@@ -171,5 +191,22 @@ const struct topt_op_spec topt_ops_mixers[] = {
      .backward = {KERNEL(INSERT_BWD, G(2), G(0) | G(1))},
      .shape = shape_insert,
      .flops = topt_flops_none},
+    /* What a program makes itself of each position, by 'extra' numbers that all share. */
+    {.name = "own",
+     .attrs = A(FEATURES) | A(EXTRA) | A(FLOPS) | A(INIT_STD),
+     .ndims = 5,
+     .dim = {BATCH,
+             SEQ,
+             {"d", TOPT_SPLIT_NEVER},
+             {"n", TOPT_SPLIT_NEVER},
+             {"p", TOPT_SPLIT_NEVER}},
+     .noperands = 3,
+     .operand = {OPERAND("x", INPUT, OVER(0, 1, 2)),
+                 OPERAND("p", PARAM, OVER(4), .optional = 1),
+                 OPERAND("y", OUTPUT, OVER(0, 1, 3))},
+     .forward = {KERNEL(OWN_FWD, V(0) | V(1), V(2))},
+     .backward = {KERNEL(OWN_BWD, V(0) | V(1) | G(2), G(0) | G(1))},
+     .shape = shape_own,
+     .flops = flops_own},
     {.name = NULL},
 };

@@ -43,12 +43,27 @@ static const struct topt_op *producer_of(const struct topt_model *m,
     return &m->op[m->tensor[op->operand[op->input[input]].tensor].producer];
 }
 
-double topt_tokens_sent(const struct topt_model *m, int tensor, int64_t places)
+/* The operator that gives a tensor its slots by expert; NULL: it has none. */
+static const struct topt_op *dispatch_of(const struct topt_model *m, int tensor)
 {
     const struct topt_op *op = &m->op[m->tensor[tensor].producer];
     if (topt_op_experts(op) >= 0)
         op = producer_of(m, op, 0);
-    if (op->ninputs < 2 || !op->attrs.top_k || topt_op_split(op, 1) != TOPT_SPLIT_FEATURE)
+    return op->ninputs < 2 || !op->attrs.top_k ||
+                   topt_op_split(op, 1) != TOPT_SPLIT_FEATURE
+               ? NULL
+               : op;
+}
+
+int topt_is_of_slots(const struct topt_model *m, int tensor)
+{
+    return dispatch_of(m, tensor) != NULL;
+}
+
+double topt_tokens_sent(const struct topt_model *m, int tensor, int64_t places)
+{
+    const struct topt_op *op = dispatch_of(m, tensor);
+    if (!op)
         return 1;
     const struct topt_attrs *route = &producer_of(m, op, 1)->attrs;
     double k = (double)op->attrs.top_k, n = (double)places;

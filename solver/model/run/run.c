@@ -14,6 +14,11 @@ void run_degree(struct run *r, const char *key, int64_t value)
                   (long long)value);
 }
 
+void run_degree_word(struct run *r, const char *key, const char *value)
+{
+    topt_text_add(&r->degrees, "%s%s=%s", r->degrees.len ? "," : "", key, value);
+}
+
 void run_number(struct run *r, const char *field, int64_t value)
 {
     json_object_set_new(r->fields, field, json_integer(value));
@@ -58,13 +63,19 @@ int run_has(const struct run *r, const char *name)
 
 int run_text(struct run *r, const char *name, char **ret)
 {
+    return run_text_at(r, name, 0, ret);
+}
+
+int run_text_at(struct run *r, const char *name, int n, char **ret)
+{
     int i = find(r, name);
     if (i < 0)
         return 0;
     const char *equals = strchr(r->words.word[i], '=');
-    const char *value = equals                    ? equals + 1
-                        : i + 1 < r->words.nwords ? r->words.word[i + 1]
-                                                  : "";
+    int at = i + n + !equals, is_there = at < r->words.nwords;
+    const char *value = equals && !n ? equals + 1 : is_there ? r->words.word[at] : "";
+    if (n && (!is_there || *value == '-'))
+        return 0;
     *ret = topt_megatron_fill(&r->words, value, r->err);
     return *ret ? 1 : topt_wrap(r->err, "%s", name);
 }

@@ -18,6 +18,7 @@ struct run {
 };
 
 void run_degree(struct run *r, const char *key, int64_t value);
+void run_degree_word(struct run *r, const char *key, const char *value);
 void run_number(struct run *r, const char *field, int64_t value);
 void run_word(struct run *r, const char *field, const char *value);
 void run_note(struct run *r, const char *note);
@@ -29,6 +30,8 @@ void run_batch(struct run *r, int64_t given, int64_t of_rank, int64_t ranks);
 int run_has(const struct run *r, const char *name);
 /* Its value with variables filled in, owned by the caller: 1; 0 where it is not there; -1. */
 int run_text(struct run *r, const char *name, char **ret);
+/* The same of one of several values, from 0 on. */
+int run_text_at(struct run *r, const char *name, int n, char **ret);
 /* A whole number, untouched where it is not there. */
 int run_whole(struct run *r, const char *name, int64_t least, int64_t *ret);
 

@@ -75,7 +75,21 @@ static int read_degrees(struct run *r)
     return 0;
 }
 
-/* Recomputed is every layer whole, or none. */
+/* Names of modules up to the next option, with + between; core_attn where none is said. */
+static void read_modules(struct run *r)
+{
+    char all[160] = "", *one = NULL;
+    size_t n = 0;
+    for (int i = 0; run_text_at(r, "--recompute-modules", i, &one) > 0; i++) {
+        n += (size_t)snprintf(all + n, sizeof all - n, "%s%.40s", n ? "+" : "", one);
+        free(one);
+        if (n >= sizeof all)
+            n = sizeof all - 1;
+    }
+    run_degree_word(r, "recompute", *all ? all : "core_attn");
+}
+
+/* Every layer whole, some modules of each, or none. */
 static int read_recompute(struct run *r)
 {
     char *granularity = NULL, *method = NULL;
@@ -88,8 +102,9 @@ static int read_recompute(struct run *r)
     if (full && method && !strcmp(method, "block"))
         run_note(r, "--recompute-method block: all layers are taken as recomputed");
     if ((granularity && !full) || run_has(r, "--recompute-activations"))
-        run_note(r, "selective recomputation is taken as none");
-    run_degree(r, "recompute", full);
+        read_modules(r);
+    else
+        run_degree(r, "recompute", full);
     free(granularity);
     free(method);
     return 0;

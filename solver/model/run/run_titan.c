@@ -140,14 +140,21 @@ static void read_others(struct run *r)
 {
     static const char *const modes[] = {"activation_checkpoint.mode",
                                         "activation_checkpoint"};
-    int full = 0, none = 0;
+    int full = 0, none = 0, op = 0;
     for (int i = 0; i < 2; i++) {
         full |= is_word(r, modes[i], "full");
         none |= is_word(r, modes[i], "none");
+        op |= is_word(r, modes[i], "selective");
     }
-    if (!full && !none)
-        run_note(r, "selective recomputation is taken as none");
-    run_degree(r, "recompute", full);
+    int layers = is_word(r, "activation_checkpoint.selective_ac_option", "") &&
+                 !is_word(r, "activation_checkpoint.selective_ac_option", "op");
+    if (layers || !(full || none || op))
+        run_note(r, layers ? "recomputation of every so many layers is taken as none"
+                           : "recomputation that is not said here is taken as none");
+    if (op && !layers)
+        run_degree_word(r, "recompute", "op");
+    else
+        run_degree(r, "recompute", full);
     run_word(r, "precision",
              strstr(r->text, "MXFP8LinearConverter")                   ? "mxfp8"
              : strstr(r->text, "Float8LinearConverter")                ? "fp8-rowwise"

@@ -189,7 +189,7 @@ static int ask_choices(struct entry *e, const struct topt_request *r,
         topt_fail(&refused, TOPT_ERR_USAGE, "it takes no pins");
         return refuse(e, &refused, err);
     }
-    if (system->choices(r, &e->chosen, err))
+    if (system->choices(system, r, &e->chosen, err))
         return -1;
     e->own.pin = e->chosen.pins;
     if (e->chosen.share[0])

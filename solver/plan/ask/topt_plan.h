@@ -62,9 +62,10 @@ struct topt_system {
     const char
         *within; /* the row whose space its plan is in, with choices; NULL: right-end */
     /* The splits that it chooses; what it leaves open is chosen as is fastest, and the whole has
-     * our costs. */
-    int (*choices)(const struct topt_request *r, struct topt_chosen *ret,
-                   struct topt_error *err);
+     * our costs.  'rule': by which of those that the function knows. */
+    int (*choices)(const struct topt_system *row, const struct topt_request *r,
+                   struct topt_chosen *ret, struct topt_error *err);
+    int rule;
     /* Its answer within 'limit' bytes a GPU, members of a row (docs/formats/compare.schema.json):
      * {"feasible", "memory_bytes", "time_ns", "compute_ns", "network_ns", "strategy"}, beside
      * these "least_bytes" where it is known, and "why" where more is to be said of it than

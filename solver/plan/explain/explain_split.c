@@ -43,13 +43,13 @@ static int first_like(const struct topt_plan_doc *p, const struct topt_block_kin
 
 /* ---- one operator ------------------------------------------------------------------ */
 
-/* Names of the dimensions that axes split, but for the batch: " over n". */
+/* Names of the dimensions that axes split, but for the batch and experts: " over n". */
 static void put_dimensions(struct topt_text *t, const struct topt_op *op,
                            const struct topt_mesh *mesh, const struct topt_config *c)
 {
     int any = 0;
     for (int d = 0; d < op->spec->ndims; d++) {
-        int used = op->spec->dim[d].split == TOPT_SPLIT_BATCH;
+        int used = op->spec->dim[d].split == TOPT_SPLIT_BATCH || d == topt_op_experts(op);
         for (int a = 0; a < mesh->naxes && !used; a++)
             if (c->dim[a] == d) {
                 topt_text_add(t, "%s%s", any++ ? ", " : " over ", op->spec->dim[d].name);
@@ -65,8 +65,10 @@ static void put_choice(struct topt_text *t, const struct topt_plan_doc *p, int i
     int again = 0;
     topt_config_words(t, op, &p->mesh, c);
     put_dimensions(t, op, &p->mesh, c);
-    if (c->recompute)
-        topt_text_add(t, ", recomputed in backward");
+    if (topt_runs_again(c))
+        topt_text_add(t, c->recompute == TOPT_AGAIN_ALL
+                             ? ", recomputed in backward"
+                             : ", what it saves is recomputed in backward");
     for (int k = 0; k < op->ninputs; k++)
         again |= p->strategy->keep[i * TOPT_MAX_INPUTS + k] == TOPT_KEEP_BEFORE;
     if (again)
@@ -199,8 +201,9 @@ static void put_each(struct topt_text *t, const struct topt_plan_doc *p)
 
 /* ---- axes -------------------------------------------------------------------------- */
 
-static const char *const uses[] = {"data", "tensor", "spatial", "sequence", "repeated"};
-enum { DATA, TENSOR, SPATIAL, SEQUENCE, REPEATED, USES };
+static const char *const uses[] = {"data",     "tensor", "spatial",
+                                   "sequence", "expert", "repeated"};
+enum { DATA, TENSOR, SPATIAL, SEQUENCE, EXPERT, REPEATED, USES };
 
 /* The uses of an axis of the devices, by number of operators. */
 static void count_uses(const struct topt_plan_doc *p, int axis, int n[USES])
@@ -211,6 +214,7 @@ static void count_uses(const struct topt_plan_doc *p, int axis, int n[USES])
         enum topt_split s =
             d >= 0 ? p->model->op[i].spec->dim[d].split : TOPT_SPLIT_NEVER;
         n[d < 0                      ? REPEATED
+          : d == topt_op_experts(&p->model->op[i]) ? EXPERT
           : s == TOPT_SPLIT_BATCH    ? DATA
           : s == TOPT_SPLIT_SPATIAL  ? SPATIAL
           : s == TOPT_SPLIT_SEQUENCE ? SEQUENCE

@@ -77,6 +77,10 @@ static const char *sent(const struct topt_program *g, const struct topt_instr *i
         return "gradients' rows of tables";
     if (param || b->cls == TOPT_CLASS_PARAM || b->cls == TOPT_CLASS_GRAD)
         return sums || b->cls == TOPT_CLASS_GRAD ? "gradients" : "parameters";
+    if (b->op >= 0 && b->operand >= 0 &&
+        topt_is_of_slots(g->model, g->model->op[b->op].operand[b->operand].tensor))
+        return i->backward ? "tokens to experts and back, in backward"
+                           : "tokens to experts and back, in forward";
     return i->backward ? "activations and their gradients, in backward"
                        : "activations, in forward";
 }
@@ -325,6 +329,37 @@ static void put_stages(struct topt_text *t, const struct topt_plan_doc *p,
     topt_text_add(t, "\n");
 }
 
+/* Where experts are shared out, over which GPUs, and what that costs. */
+static void put_experts(struct topt_text *t, const struct topt_plan_doc *p,
+                        const struct shares *s)
+{
+    const struct topt_model *m = p->model;
+    const struct topt_order *order = &topt_orders[p->settings.order];
+    struct topt_group g = {1, 1, 1};
+    char a[32];
+    int64_t ns = 0;
+    int i = 0, e = -1;
+    for (; i < m->nops && g.nodes * g.per_node == 1; i++)
+        if ((e = topt_op_experts(&m->op[i])) >= 0)
+            g = topt_mesh_group(&p->mesh, topt_axes_over(&p->mesh, &p->strategy->config[i],
+                                                         1u << e));
+    if (g.nodes * g.per_node == 1)
+        return;
+    for (int k = 0; k < s->network.n; k++)
+        ns += strncmp(s->network.at[k].what, "tokens", 6) ? 0 : s->network.at[k].ns;
+    topt_text_add(t,
+                  "Expert parallelism: the %lld experts of a layer are shared out over %d "
+                  "GPUs on %d node%s; tokens go to them and back by %s, %s a step (%.0f "
+                  "%%), ",
+                  (long long)m->op[i - 1].count[e], g.nodes * g.per_node, g.nodes,
+                  g.nodes > 1 ? "s" : "",
+                  p->settings.dispatch == TOPT_DISPATCH_DEEPEP ? "DeepEP" : "all-to-all",
+                  topt_show_ns(ns, a, sizeof a), percent(ns, p->time_ns));
+    topt_text_add(t, order->pairs ? "beside the compute of another micro-batch where the "
+                                    "schedule pairs a forward with a backward pass.\n"
+                                  : "for which compute waits.\n");
+}
+
 int topt_explain_time(struct topt_text *t, const struct topt_plan_doc *p,
                       const json_t *doc, struct topt_error *err)
 {
@@ -347,6 +382,7 @@ int topt_explain_time(struct topt_text *t, const struct topt_plan_doc *p,
         put_lines(t, &s.network, p->time_ns);
     }
     put_stages(t, p, doc);
+    put_experts(t, p, &s);
     put_bound(t, &s.compute, &s.network, s.compute_ns, s.network_ns);
     put_doubts(t, &s, topt_hw_bands(p->hw), p->time_ns);
     return 0;

@@ -48,9 +48,10 @@ struct topt_space_options {
     int whole_axes; /* uniform: of the data axes those that it does not shard along */
     enum topt_recompute {
         TOPT_RECOMPUTE_NONE,
-        TOPT_RECOMPUTE_ALL, /* every operator that may be */
+        TOPT_RECOMPUTE_ALL, /* every operator that 'modules' say */
         TOPT_RECOMPUTE_FREE /* each chooses */
     } recompute;
+    int modules; /* ALL: bits of enum topt_module */
     /* Moves cost bounds until that matters, and so many entries of tables are priced
      * exactly at first (lazy_pricing.c); only the fastest or the
      * frontier may be asked for.  0: all is priced exactly. */

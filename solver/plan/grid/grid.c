@@ -91,10 +91,17 @@ static int add_experts(struct topt_grid_search *s, struct topt_degrees v)
  * in blocks of one operator: they would be charged for room that they never use. */
 static int add_recompute(struct topt_grid_search *s, struct topt_degrees v)
 {
-    int last = s->factors & TOPT_FACTOR_RECOMPUTE && s->planning->recomputes;
-    for (v.recompute = 0; v.recompute <= last; v.recompute++)
+    const struct topt_planning *m = s->planning;
+    int levels = s->factors & TOPT_FACTOR_RECOMPUTE && m->recomputes ? m->nmodules : 0;
+    if (s->space != TOPT_SPACE_UNIFORM)
+        levels = levels > 0;
+    for (int i = 0; i <= levels; i++) {
+        v.recompute = !i                               ? 0
+                      : s->space == TOPT_SPACE_UNIFORM ? m->modules[i - 1]
+                                                       : TOPT_MODULE_WHOLE;
         if (add_experts(s, v))
             return -1;
+    }
     return 0;
 }
 
@@ -493,6 +500,7 @@ static int make_problem(struct topt_grid_search *s, const struct topt_degrees *v
         .zero = levels | table_levels(s),
         .whole_axes = topt_degrees_whole_axes(&s->mesh, v),
         .recompute = v->recompute ? recompute : TOPT_RECOMPUTE_NONE,
+        .modules = v->recompute,
         .mesh_starts = v->mesh_starts,
         .pins = r->pin ? &s->planning->pins : NULL,
         .sums_stay = topt_accounting_is_papers(r->settings.accounting),
@@ -591,9 +599,8 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degr
     double before = p.value, after = p.value + p.gradient;
     struct topt_settings x = s->request->settings;
     x.micro_batches = v->micro_batches;
-    if (!v->recompute)
-        before +=
-            s->planning->activation_bytes / (double)v->micro_batches / s->mesh.devices;
+    before += topt_planning_kept(s->planning, v->recompute) / (double)v->micro_batches /
+              s->mesh.devices;
     if (!topt_gradients_come(&x))
         before += p.gradient;
     else if (v->level == TOPT_ZERO_GRADIENT)

@@ -39,6 +39,97 @@ static int64_t heads_of(const struct topt_model *m)
     return all;
 }
 
+/* Of the bytes that backward reads those that are not kept under enum topt_again by operator, a tensor with
+ * whoever makes it. */
+static double discarded(const struct topt_model *m, const uint8_t *again)
+{
+    double numbers = 0;
+    for (int i = 0; i < m->nops; i++) {
+        const struct topt_op *o = &m->op[i];
+        int runs = again[i] == TOPT_AGAIN_ALL || again[i] == TOPT_AGAIN_SAVED;
+        for (int x = 0; runs && x < o->spec->noperands; x++)
+            if (o->operand[x].role == TOPT_SAVED && o->operand[x].present &&
+                o->reads_back >> x & 1)
+                numbers += (double)topt_operand_numbers(o, x);
+        if (again[i] == TOPT_AGAIN_ALL)
+            numbers += (double)topt_operand_numbers(o, o->output);
+    }
+    return numbers;
+}
+
+/* The part of a forward pass that runs again under enum topt_again by operator, of operations. */
+static double share_again(const struct topt_model *m, const uint8_t *again)
+{
+    double all = 1, run = 0;
+    for (int i = 0; i < m->nops; i++) {
+        const struct topt_op *o = &m->op[i];
+        double flops = 0;
+        for (int s = 0; s < TOPT_MAX_STEPS && o->spec->forward[s].kind; s++)
+            if (o->spec->forward[s].kind == TOPT_STEP_KERNEL)
+                flops += (double)o->spec->flops(o, o->spec->forward[s].kernel, o->count);
+        all += flops;
+        run += again[i] && again[i] != TOPT_AGAIN_KEPT ? flops : 0;
+    }
+    return run / all;
+}
+
+/* As a level beside those that there are. */
+static int add_modules(struct topt_planning *m, int modules, struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    uint8_t *again;
+    int last = m->nmodules - 1;
+    if (!modules || (last > 0 && m->modules[last] == modules))
+        return 0;
+    if (topt_modules_again(r->model, &r->settings, modules, &again, NULL, err))
+        return -1;
+    double kept = m->activation_bytes -
+                  discarded(r->model, again) * topt_dtype_bytes(r->settings.dtype);
+    m->kept_bytes[m->nmodules] = modules == TOPT_MODULE_WHOLE || kept < 0 ? 0 : kept;
+    m->percent[m->nmodules] =
+        TOPT_PERCENT_WITHOUT +
+        (int)(0.8 * (100 - TOPT_PERCENT_WITHOUT) * share_again(r->model, again));
+    m->modules[m->nmodules++] = modules;
+    free(again);
+    return 0;
+}
+
+/* Whole layers, and what the framework's row has of modules that the model has: attention where it writes
+ * scores; what is cheap to make again; feed-forward networks beside. */
+static int find_modules(struct topt_planning *m, struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    const int cheap = TOPT_MODULE_LAYERNORM | TOPT_MODULE_MLA_UP_PROJ;
+    int all = r->framework ? r->framework->modules : 0, has = 0;
+    uint8_t *again = NULL;
+    if (r->fixed.recompute > 0)
+        return add_modules(m, (int)r->fixed.recompute, err);
+    if (all && topt_modules_again(r->model, &r->settings, all, &again, &has, err))
+        return -1;
+    free(again);
+    int scores = r->settings.eager & TOPT_EAGER_SCORES ? has & TOPT_MODULE_CORE_ATTN : 0;
+    int more = has & (cheap | TOPT_MODULE_MLP | TOPT_MODULE_MOE);
+    return add_modules(m, TOPT_MODULE_WHOLE, err) ||
+           add_modules(m, scores | (has & cheap), err) ||
+           add_modules(m, scores | more, err);
+}
+
+int topt_planning_percent(const struct topt_planning *m, int recompute)
+{
+    for (int i = 0; i < m->nmodules; i++)
+        if (m->modules[i] == recompute)
+            return m->percent[i];
+    return TOPT_PERCENT_WITHOUT;
+}
+
+double topt_planning_kept(const struct topt_planning *m, int recompute)
+{
+    for (int i = 0; recompute && i < m->nmodules; i++)
+        if (m->modules[i] == recompute)
+            return m->kept_bytes[i];
+    return recompute ? 0 : m->activation_bytes;
+}
+
 static int find_recomputable(struct topt_planning *m, struct topt_error *err)
 {
     const struct topt_model *model = m->request->model;
@@ -47,7 +138,7 @@ static int find_recomputable(struct topt_planning *m, struct topt_error *err)
         return -1;
     m->recomputes = memchr(may, 1, (size_t)model->nops) != NULL;
     free(may);
-    return 0;
+    return m->recomputes ? find_modules(m, err) : 0;
 }
 
 /* ---- pipeline stages ----------------------------------------------------------------- */
@@ -91,7 +182,8 @@ static int chunks_fit(const struct topt_planning *m, const struct topt_degrees *
 }
 
 /* PyTorch recomputes for each part of a backward pass anew: those that make gradients of parameters apart
- * are not looked at beside recomputation. */
+ * are not looked at beside recomputation.  Megatron-LM refuses passes that run as one beside recomputation, and
+ * without expert parallelism (core/transformer/transformer_config.py at d98e8a6). */
 int topt_planning_orders(const struct topt_planning *m, const struct topt_degrees *d)
 {
     int rows = topt_request_orders(m->request), all = d->stages * d->virtual_stages;
@@ -102,7 +194,8 @@ int topt_planning_orders(const struct topt_planning *m, const struct topt_degree
         if (!(rows >> row & 1))
             continue;
         left |= d->virtual_stages <= o->most_chunks;
-        if (!(d->recompute && o->splits) && topt_order_takes(o, &shape))
+        if (!(d->recompute && (o->splits || o->pairs)) && !(o->pairs && d->expert < 2) &&
+            topt_order_takes(o, &shape))
             ret |= 1 << row;
     }
     if (all > m->layers || all > TOPT_MAX_CHUNKS || !left)

@@ -55,6 +55,10 @@ static void tensor_names(const struct topt_model *m, int tensor,
         ret[i] = op->spec->dim[op->spec->operand[op->output].dim[i]].name;
 }
 
+/* enum topt_again where it is not all of an operator. */
+static const char *const recomputed[] = {
+    [TOPT_AGAIN_SAVED] = "saved", [TOPT_AGAIN_KEPT] = "kept"};
+
 static json_t *ops_json(const struct topt_plan_facts *f)
 {
     const struct topt_model *m = f->k->model;
@@ -71,6 +75,10 @@ static json_t *ops_json(const struct topt_plan_facts *f)
                                 json_integer(f->strategy->config[i].whole_axes));
         if (f->strategy->config[i].recompute)
             json_object_set_new(o, "recompute", json_true());
+        if (f->strategy->config[i].recompute > TOPT_AGAIN_ALL)
+            json_object_set_new(
+                o, "recompute",
+                json_string(recomputed[f->strategy->config[i].recompute]));
         json_t *again = json_array();
         for (int k = 0; k < m->op[i].ninputs; k++)
             if (f->strategy->keep[i * TOPT_MAX_INPUTS + k] == TOPT_KEEP_BEFORE)
@@ -184,6 +192,11 @@ static json_t *uniform_json(const struct topt_plan_facts *f)
                                             v->virtual_stages, "schedule",
                                             topt_order_name(f->k->settings->order),
                                             "layers", layers));
+    }
+    if (v->recompute & ~TOPT_MODULE_WHOLE) {
+        char words[TOPT_MODULES_SIZE];
+        json_object_set_new(u, "recompute_modules",
+                            json_string(topt_modules_words(v->recompute, words)));
     }
     if (v->shard)
         json_object_set_new(u, "shard", json_integer(v->shard));
@@ -307,6 +320,7 @@ static const struct setting setting[] = {
     {"gather", WORD, AT(gather), TOPT_GATHER_OPERATOR, .what = "way to gather",
      .word = topt_gather_name, .words = TOPT_GATHER_COUNT},
     {"by_unit", FLAG, AT(by_unit)},
+    {"positions_first", FLAG, AT(positions_first)},
     {"pool_numbers", NUMBER, AT(pool_numbers), .most = MAX_NUMBERS},
     {"bucket_numbers", NUMBER, AT(bucket_numbers), .most = MAX_NUMBERS},
     {"allocator_permille", NUMBER, AT(allocator_permille), .most = 1000},
@@ -329,6 +343,7 @@ static const struct setting setting[] = {
     {"low", WORD, AT(low), TOPT_LOW_NONE, .what = "scaling", .word = topt_low_name,
      .words = TOPT_LOW_COUNT},
     {"low_apart", FLAG, AT(low_apart)},
+    {"experts_apart", FLAG, AT(experts_apart)},
     {"low_params", FLAG, AT(low_params)},
     {"dispatch", WORD, AT(dispatch), TOPT_DISPATCH_ALLTOALL, .what = "dispatch",
      .word = topt_dispatch_name, .words = TOPT_DISPATCH_COUNT},
@@ -433,6 +448,18 @@ static int read_axes(const json_t *axes, const struct topt_mesh *mesh,
     return 0;
 }
 
+static int read_recompute(const json_t *o, const char *path, int *ret,
+                          struct topt_error *err)
+{
+    const char *word = json_string_value(json_object_get(o, "recompute"));
+    for (int i = TOPT_AGAIN_SAVED; word && i <= TOPT_AGAIN_KEPT; i++)
+        if (!strcmp(recomputed[i], word)) {
+            *ret = i;
+            return 0;
+        }
+    return topt_json_bool_or(o, path, "recompute", ret, err);
+}
+
 static int read_op(const json_t *o, int i, struct topt_plan_doc *p,
                    struct topt_error *err)
 {
@@ -456,7 +483,7 @@ static int read_op(const json_t *o, int i, struct topt_plan_doc *p,
                   &p->strategy->config[i], path, err) ||
         topt_json_int_or(o, path, "zero", 0, TOPT_ZERO_COUNT - 1, &zero, err) ||
         topt_json_int_or(o, path, "whole_axes", 0, p->mesh.naxes, &whole, err) ||
-        topt_json_bool_or(o, path, "recompute", &recompute, err))
+        read_recompute(o, path, &recompute, err))
         return -1;
     p->strategy->config[i].zero = (uint8_t)zero;
     p->strategy->config[i].whole_axes = (uint8_t)whole;
@@ -500,7 +527,7 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
             return -1;
         /* what is kept of a producer that recomputes is what it recomputes */
         if (p->strategy->hub[t].keep &&
-            p->strategy->config[m->tensor[t].producer].recompute)
+            p->strategy->config[m->tensor[t].producer].recompute == TOPT_AGAIN_ALL)
             p->strategy->hub[t].keep = TOPT_HUB_RECOMPUTE;
     }
     return json_array_size(hubs) == i
@@ -633,14 +660,23 @@ static int read_model(const json_t *doc, struct topt_plan_doc *p, struct topt_er
 /* The other words about the search are only checked to be possible. */
 static int read_choices(const json_t *doc, struct topt_error *err)
 {
-    static const char *const fields[] = {"dp",          "tp",
-                                         "zero",        "recompute",
-                                         "micro_batch", "sequence_parallel",
-                                         "pp",          "vp",
-                                         "schedule",    "layers",
-                                         "shard",       "ep",
-                                         "etp",         "recompute_layers",
-                                         "cp",          "cp_comm",
+    static const char *const fields[] = {"dp",
+                                         "tp",
+                                         "zero",
+                                         "recompute",
+                                         "micro_batch",
+                                         "sequence_parallel",
+                                         "pp",
+                                         "vp",
+                                         "schedule",
+                                         "layers",
+                                         "shard",
+                                         "ep",
+                                         "etp",
+                                         "recompute_layers",
+                                         "cp",
+                                         "cp_comm",
+                                         "recompute_modules",
                                          NULL};
     enum topt_block_choice choice;
     const char *blocks = topt_blocks_name(TOPT_BLOCKS_FREE);

@@ -1,8 +1,8 @@
 /* strategy_words.c - what a strategy splits, in a line.
  *
  * Operators are grouped by what they split: "data" counts devices over the batch,
- * "spatial" over an image, "tensor" over features, "same" devices that repeat the same
- * computation. */
+ * "spatial" over an image, "tensor" over features, "expert" over the experts of a layer, "same" devices that
+ * repeat the same computation. */
 #include "strategy_words.h"
 #include "free.h"
 #include "topt_framework.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { DATA, SPATIAL, SEQUENCE, TENSOR, SAME, KINDS };
+enum kind { DATA, SPATIAL, SEQUENCE, TENSOR, EXPERT, SAME, KINDS };
 
 struct way {
     int devices[KINDS], zero;
@@ -20,11 +20,12 @@ struct way {
 static struct way way_of(const struct topt_op *op, const struct topt_mesh *mesh,
                          const struct topt_config *c)
 {
-    struct way w = {{1, 1, 1, 1, 1}, c->zero, 0};
+    struct way w = {{1, 1, 1, 1, 1, 1}, c->zero, 0};
     for (int a = 0; a < mesh->naxes; a++) {
         int d = c->dim[a];
         enum topt_split s = d >= 0 ? op->spec->dim[d].split : TOPT_SPLIT_NEVER;
         enum kind kind = d < 0                      ? SAME
+                         : d == topt_op_experts(op) ? EXPERT
                          : s == TOPT_SPLIT_BATCH    ? DATA
                          : s == TOPT_SPLIT_SPATIAL  ? SPATIAL
                          : s == TOPT_SPLIT_SEQUENCE ? SEQUENCE
@@ -73,7 +74,8 @@ static int gather_ways(const struct topt_model *m, const struct topt_mesh *mesh,
 
 static void put_way(struct topt_text *t, const struct way *w)
 {
-    static const char *const name[] = {"data", "spatial", "sequence", "tensor", "same"};
+    static const char *const name[] = {"data",   "spatial", "sequence",
+                                       "tensor", "expert",  "same"};
     int any = 0;
     for (int i = 0; i < KINDS; i++)
         if (w->devices[i] > 1)
@@ -98,7 +100,7 @@ static void put_rest(struct topt_text *t, const struct topt_strategy *s,
 {
     int again = 0;
     for (int i = 0; i < s->nops; i++)
-        again += s->config[i].recompute;
+        again += topt_runs_again(&s->config[i]);
     if (again)
         topt_text_add(t, ", %d of %d operators recomputed", again, s->nops);
     if (micro_batches > 1)
@@ -133,6 +135,7 @@ static char *uniform_words(const struct topt_framework *f, const struct topt_deg
                            int64_t micro_batch)
 {
     struct topt_text t = {0};
+    char words[TOPT_MODULES_SIZE];
     const char *level = f->level[v->level] ? f->level[v->level] : "data parallel";
     if (v->data > 1)
         topt_text_add(&t, "%s over %d GPUs", level, topt_degrees_shard(v));
@@ -152,12 +155,17 @@ static char *uniform_words(const struct topt_framework *f, const struct topt_deg
         topt_text_add(&t, "%s%d pipeline stages", t.len ? ", " : "", v->stages);
     if (v->virtual_stages > 1)
         topt_text_add(&t, " of %d chunks", v->virtual_stages);
-    if (topt_orders[v->order].splits)
+    if (topt_orders[v->order].splits || topt_orders[v->order].pairs)
         topt_text_add(&t, ", schedule %s", topt_order_name(v->order));
     if (!t.len)
         topt_text_add(&t, "one GPU");
     if (v->recompute)
         topt_text_add(&t, ", checkpointing");
+    if (v->recompute & ~TOPT_MODULE_WHOLE)
+        topt_text_add(&t, " of %s",
+                      v->recompute == TOPT_MODULE_OP
+                          ? "all but every second product"
+                          : topt_modules_words(v->recompute, words));
     if (v->recompute_layers)
         topt_text_add(&t, " of %d layer%s per %s", v->recompute_layers,
                       v->recompute_layers > 1 ? "s" : "",

@@ -12,12 +12,12 @@
 static const struct key {
     const char *name;
     size_t at;
-    int64_t least, most;
+    int64_t least, most; /* 0: words of modules */
 } keys[] = {{"tp", AT(tensor), 1, 1 << 14}, {"pp", AT(stages), 1, TOPT_MAX_STAGES},
             {"vp", AT(chunks), 1, 64},      {"cp", AT(context), 1, 1 << 14},
             {"ep", AT(expert), 1, 1 << 14}, {"etp", AT(expert_tensor), 1, 1 << 10},
             {"dp", AT(data), 1, 1 << 14},   {"mbs", AT(micro_batch), 1, 1 << 30},
-            {"zero", AT(zero), 0, 3},       {"recompute", AT(recompute), 0, 1},
+            {"zero", AT(zero), 0, 3},       {"recompute", AT(recompute), 0, 0},
             {"even", AT(even), 0, 1}};
 enum { KEYS = sizeof keys / sizeof *keys };
 
@@ -33,21 +33,23 @@ static int read_one(const char *item, struct topt_fixed *ret, unsigned *seen,
                              *seen >> i & 1 ? "%s is given twice" : "%s has no value",
                              keys[i].name);
         *seen |= 1u << i;
-        return topt_parse_int(item + n + 1, keys[i].least, keys[i].most,
-                              (int64_t *)((char *)ret + keys[i].at), err)
+        int64_t *value = (int64_t *)((char *)ret + keys[i].at);
+        return (keys[i].most ? topt_parse_int(item + n + 1, keys[i].least, keys[i].most,
+                                              value, err)
+                             : topt_modules_parse(item + n + 1, value, err))
                    ? topt_wrap(err, "%s", keys[i].name)
                    : 0;
     }
     return topt_fail(err, TOPT_ERR_INVAL,
                      "'%.30s' is not one of tp=N, pp=N, vp=N, cp=N, ep=N, etp=N, dp=N, "
-                     "mbs=N, zero=0..3, recompute=0..1, even=0..1",
+                     "mbs=N, zero=0..3, recompute=WHAT, even=0..1",
                      item);
 }
 
 int topt_fixed_parse(const char *text, struct topt_fixed *ret, struct topt_error *err)
 {
     const char *at = NULL;
-    char item[40];
+    char item[20 + TOPT_MODULES_SIZE];
     unsigned seen = 0;
     int rc;
     while ((rc = topt_list_next(text, &at, item, sizeof item, err)) > 0)
@@ -56,12 +58,15 @@ int topt_fixed_parse(const char *text, struct topt_fixed *ret, struct topt_error
     return rc ? topt_wrap(err, "--degrees") : 0;
 }
 
-int64_t topt_query_context(const struct topt_query *w)
+int topt_query_apart(const struct topt_query *w)
 {
     struct topt_fixed fixed = {.any = 0};
-    if (w->context > 0 || !*w->degrees)
-        return w->context;
-    return topt_fixed_parse(w->degrees, &fixed, NULL) ? 0 : fixed.context;
+    int64_t context = w->context;
+    if (*w->degrees && topt_fixed_parse(w->degrees, &fixed, NULL))
+        fixed = (struct topt_fixed){.any = 0};
+    context = context > 0 ? context : fixed.context;
+    return (context > 1 ? TOPT_APART_HEADS : 0) |
+           (fixed.recompute == TOPT_MODULE_OP ? TOPT_APART_GATES : 0);
 }
 
 /* An option of its own that says the same, or that says nothing. */
@@ -199,6 +204,29 @@ static int check_level(const struct topt_request *r, struct topt_error *err)
                      staged ? " beside pipeline stages" : "");
 }
 
+static int check_modules(const struct topt_request *r, struct topt_error *err)
+{
+    int asked = r->fixed.recompute > 0 ? (int)r->fixed.recompute : 0, present = 0;
+    int lacks = asked & ~(r->framework->can_modules | TOPT_MODULE_WHOLE);
+    char words[TOPT_MODULES_SIZE];
+    uint8_t *again = NULL;
+    if (lacks)
+        return topt_fail(err, TOPT_ERR_USAGE, "recompute=%s: %s recomputes no such part",
+                         topt_modules_words(lacks, words), r->framework->title);
+    if (asked > TOPT_MODULE_WHOLE && asked < TOPT_MODULE_OP) {
+        if (topt_modules_again(r->model, &r->settings, asked, &again, &present, err))
+            return -1;
+        free(again);
+        /* experts keep what moe_act would discard */
+        lacks =
+            asked & ~(present | (topt_model_experts(r->model) ? TOPT_MODULE_MOE_ACT : 0));
+    }
+    return lacks ? topt_fail(err, TOPT_ERR_USAGE,
+                             "recompute=%s: the model has no such part",
+                             topt_modules_words(lacks, words))
+                 : 0;
+}
+
 int topt_fixed_check(const struct topt_request *r, struct topt_error *err)
 {
     if (!r->fixed.any)
@@ -207,5 +235,8 @@ int topt_fixed_check(const struct topt_request *r, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--degrees are one choice for the whole model; take --framework "
                          "pytorch, deepspeed, megatron or torchtitan, or --pin");
-    return check_level(r, err) || check_counts(r, err) || check_batch(r, err) ? -1 : 0;
+    return check_level(r, err) || check_modules(r, err) || check_counts(r, err) ||
+                   check_batch(r, err)
+               ? -1
+               : 0;
 }

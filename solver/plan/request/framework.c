@@ -20,7 +20,7 @@
  *               with PyTorch 2.8 (2025-08), before it was a dozen over lists of tensors; DeepSpeed and
  *               Megatron-LM have one of their own.
  *   Megatron-LM core 0.7 (2024-06) has Transformer Engine's layers by default, whose attention is cuDNN's
- *               on Hopper; before, scores go through its own fused softmax unless --use-flash-attn is said.
+ *               on Hopper and FlashAttention before (get_attention_backend of its attention utilities); before, scores go through its own fused softmax unless --use-flash-attn is said.
  *   torchtitan  nn.RMSNorm, one kernel since PyTorch 2.8 (2025-08); AdamW in one kernel by default
  *               since 2025.
  * The host's time a kernel: 8 us of torch.add on 512 x 512 numbers in a row on an A100
@@ -159,9 +159,13 @@ static const struct topt_framework frameworks[] = {
      .tensor_most = TOPT_TENSOR_ANYWHERE,
      .rules = &topt_tensor_megatron,
      .pipeline = TOPT_PIPELINE_SEARCHED,
-     .pipeline_orders = 1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED,
+     .pipeline_orders = 1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED |
+                        1 << TOPT_ORDER_COMBINED,
      .pipeline_levels = NONE | STATE,
      .replica_levels = STATE,
+     .modules = TOPT_MODULE_CORE_ATTN | TOPT_MODULE_MLP | TOPT_MODULE_MOE |
+                TOPT_MODULE_LAYERNORM | TOPT_MODULE_MLA_UP_PROJ,
+     .can_modules = TOPT_MODULE_OP - 2,
      .recompute_first = 1,
      .replicas_searched = 1,
      .expert = TOPT_EXPERT_SEARCHED,
@@ -181,6 +185,7 @@ static const struct topt_framework frameworks[] = {
      .host_ns = HOST_NS,
      .cuda_graphs = 1,
      .workspaces = 2,
+     .positions_first = 1,
      .engine = 1},
     {.name = "torchtitan",
      .title = "torchtitan",
@@ -206,6 +211,7 @@ static const struct topt_framework frameworks[] = {
      .replicas_searched = 1,
      .expert = TOPT_EXPERT_SEARCHED,
      .expert_levels = GRADIENT | PARAM,
+     .can_modules = TOPT_MODULE_OP,
      .context = TOPT_CONTEXT_GATHER,
      .lacks = "context parallelism (--context N)",
      .gradient_f32 = 1,

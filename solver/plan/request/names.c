@@ -28,10 +28,11 @@ static const struct bits eager_parts[] = {
     {"loss", TOPT_EAGER_LOSS},
     {"optimizer", TOPT_EAGER_OPTIMIZER},
     {"operators-but-norms", TOPT_EAGER_OPERATORS},
+    {"metrics", TOPT_EAGER_METRICS},
     {"all", TOPT_EAGER_OPERATORS | TOPT_EAGER_NORMS | TOPT_EAGER_SCORES |
                 TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER},
     {"none", 0}};
-enum { EAGER_PARTS = sizeof eager_parts / sizeof *eager_parts, EAGER_ALONE = 5 };
+enum { EAGER_PARTS = sizeof eager_parts / sizeof *eager_parts, EAGER_ALONE = 6 };
 
 int topt_name_find(const char *what, const char *name, const char *(*at)(unsigned),
                    unsigned n, unsigned *ret, struct topt_error *err)

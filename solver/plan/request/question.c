@@ -279,15 +279,19 @@ static int64_t workspaces_of(const struct topt_request *r)
 }
 
 /* FlashAttention 2 and later and cuDNN's fused kernel need an Ampere GPU, the first with bf16; before, PyTorch
- * runs the memory-efficient kernel (README of github.com/Dao-AILab/flash-attention, 2026;
+ * runs the memory-efficient kernel; Transformer Engine runs cuDNN's from Hopper on, whose GPUs have FP8 (README of github.com/Dao-AILab/flash-attention, 2026;
  * check_sm_version in aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, github.com/pytorch/pytorch 001f694). */
 static enum topt_attention attention_of(const struct topt_request *r,
                                         const struct topt_software *software)
 {
     int before =
         topt_hw_has_dtype(r->hw, TOPT_F16) && !topt_hw_has_dtype(r->hw, TOPT_BF16);
-    return before && r->framework->uniform_only ? TOPT_ATTENTION_XFORMERS
-                                                : software->attention;
+    if (before && r->framework->uniform_only)
+        return TOPT_ATTENTION_XFORMERS;
+    return software->attention == TOPT_ATTENTION_CUDNN &&
+                   !topt_hw_has_dtype(r->hw, TOPT_F8)
+               ? TOPT_ATTENTION_FLASH2
+               : software->attention;
 }
 
 static void take_row(struct topt_request *r)
@@ -312,9 +316,11 @@ static void take_row(struct topt_request *r)
         s->optimizer = f->uniform_only ? TOPT_ADAMW : TOPT_ADAM;
     s->shard_f32 = mixed && f->shard_f32;
     s->low_apart = s->low && f->low_apart;
+    s->experts_apart = f->engine;
     s->rest_f32 = mixed && f->rest_f32 && r->model->train && strchr(r->model->train, '+');
     s->gather = f->gather;
     s->by_unit = f->uniform_only;
+    s->positions_first = f->positions_first;
     s->vocab_multiple = f->vocab_multiple;
     s->pool_numbers = f->pool_numbers;
     s->bucket_numbers = f->bucket_numbers;

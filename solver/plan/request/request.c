@@ -350,6 +350,11 @@ static int check_schedule(const struct topt_request *r, struct topt_error *err)
                          o->name, o->most_chunks > o->least_chunks ? "at least " : "",
                          o->least_chunks, o->least_chunks > 1 ? "s" : "",
                          (long long)r->virtual_stages);
+    if (o->pairs && !topt_model_experts(r->model))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "--schedule %s hides the all-to-all of experts, and the model "
+                         "has none; leave it out",
+                         o->name);
     if (topt_request_orders(r))
         return 0;
     struct topt_text has = {0};

@@ -55,6 +55,8 @@ struct topt_framework {
     /* Levels that may shard over a part of the data ranks and be replicated over the rest (bits), and
      * whether they are searched so unasked. */
     int replica_levels, replicas_searched;
+    int modules; /* of recomputation that are searched beside whole layers: bits of enum topt_module */
+    int can_modules;     /* ... and that can be asked for */
     int recompute_first; /* it can recompute the first layers of each stage's chunks alone */
     /* Expert parallelism: whether it is searched unasked, levels of sharding beside it (bits, 0: it has none),
      * and whether tensor parallelism may split the inside of experts beside it. */
@@ -69,7 +71,8 @@ struct topt_framework {
     int low_apart,
         low_params; /* of FP8: as of topt_settings; whether weights may be asked for so, bits of
                                     enum topt_low */
-    int rest_f32; /* as of topt_settings, where parameters are not sharded */
+    int rest_f32;        /* as of topt_settings, where parameters are not sharded */
+    int positions_first; /* as of topt_settings */
     enum topt_overlap overlap;
     enum topt_gather gather;
     struct topt_software software[TOPT_SOFTWARE_AGES];
@@ -83,7 +86,7 @@ struct topt_framework {
     int64_t host_ns; /* in which the host starts a kernel */
     int cuda_graphs; /* ... unless it replays CUDA graphs, as can be asked for */
     int workspaces;  /* handles of the device's BLAS, each with a workspace */
-    int engine;      /* Transformer Engine has one more */
+    int engine;      /* Transformer Engine has one more; its products of experts are kernels of their own */
 };
 
 /* The kernels of a year's releases; 0: today's. */

@@ -130,9 +130,9 @@ struct topt_request {
 /* Sensible values for everything that is not a pointer. */
 void topt_request_init(struct topt_request *r);
 
-/* The context parallel degree that is asked for, by its own field or among degrees, which decides how a model is
- * imported; 0: none, or degrees that topt_request_read() refuses. */
-int64_t topt_query_context(const struct topt_query *w);
+/* Products that a model is imported with one by one, bits of enum topt_apart, for what the question asks of context
+ * parallelism and recomputation; none for degrees that topt_request_read() refuses. */
+int topt_query_apart(const struct topt_query *w);
 
 /* Put what was asked, which 'r' borrows, into a request (after topt_request_init): all but the model and
  * the profile with what chooses them.  '*ret_field' names the field at fault; may be NULL. */

@@ -117,6 +117,7 @@ static int read_way(struct topt_pin *p, struct span s)
                {"spatial", &p->spatial},
                {"sequence", &p->sequence},
                {"tensor", &p->tensor},
+               {"expert", &p->expert},
                {"same", &p->same}};
     struct span word = next(&s, ' ');
     for (size_t i = 0; i < sizeof way / sizeof *way; i++)
@@ -147,7 +148,7 @@ static int read_ways(struct topt_pin *p, struct span s, struct topt_error *err)
         "no sharding", "ZeRO-1", "ZeRO-2", "FSDP", "sparse gradients", "owners of rows"};
     struct span all = s, over, with;
     p->ways = 1;
-    p->data = p->spatial = p->sequence = p->tensor = p->same = 1;
+    p->data = p->spatial = p->sequence = p->tensor = p->expert = p->same = 1;
     if (tail(&s, " over ", &over))
         while (over.at < over.end) {
             struct span dim = next(&over, ',');
@@ -399,19 +400,21 @@ static int same_parts(const struct topt_pin *p, const struct topt_op *op,
 static int same_ways(const struct topt_pin *p, const struct topt_op *op,
                      const int64_t parts[], int64_t same)
 {
-    int64_t data = 1, spatial = 1, sequence = 1, tensor = 1;
+    int64_t data = 1, spatial = 1, sequence = 1, tensor = 1, expert = 1;
+    int e = topt_op_experts(op);
     for (int d = 0; d < op->spec->ndims; d++) {
         enum topt_split s = op->spec->dim[d].split;
         *(s == TOPT_SPLIT_BATCH      ? &data
           : s == TOPT_SPLIT_SPATIAL  ? &spatial
           : s == TOPT_SPLIT_SEQUENCE ? &sequence
+          : d == e                   ? &expert
                                      : &tensor) *= parts[d];
-        if (p->n && s != TOPT_SPLIT_BATCH &&
+        if (p->n && s != TOPT_SPLIT_BATCH && d != e &&
             (parts[d] > 1) != (named(p, op->spec->dim[d].name) >= 0))
             return 0;
     }
     return data == p->data && spatial == p->spatial && sequence == p->sequence &&
-           tensor == p->tensor && same == p->same;
+           tensor == p->tensor && expert == p->expert && same == p->same;
 }
 
 int topt_pin_matches(const struct topt_pin *p, const struct topt_op *op,

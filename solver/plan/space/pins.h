@@ -22,7 +22,7 @@ struct topt_pin {
         int64_t parts;          /* 0: by axes */
         uint32_t nodes, inside; /* axes between nodes and inside, a bit each */
     } part[TOPT_MAX_OPDIMS];
-    int64_t data, spatial, sequence, tensor, same; /* of ways */
+    int64_t data, spatial, sequence, tensor, expert, same; /* of ways */
     int zero;                                      /* of ways: a level; -1: any */
 };
 

@@ -452,10 +452,6 @@ static int add_staged(struct fold *f, int lightest)
                : 1;
 }
 
-/* Of the time with recomputation the least without: that has a forward pass less, and backward takes two of
- * these: a margin, no proof. */
-enum { PERCENT_WITHOUT = 74 };
-
 /* The cost of a strategy that recomputes whole layers as one that recomputes the first 'n' of each chunk,
  * which '*ret' is made; without stages where layers are not cut so. */
 static int cost_first(struct fold *f, const struct topt_strategy *s,
@@ -528,6 +524,7 @@ static int add_first(struct fold *f)
  *
  * Stage j begins when the first micro-batch has come through the first chunks of stages before it, and its last pass
  * goes back through these; (2) does not hold where gradients of parameters fill the time in which stages would wait.
+ * Passes that run as one take no less than the longer of computing and moving, so half of both.
  * An end is no pass: it is neither waited for nor repeated.  Of (2) follows
  *
  *     (3)  T >= P / (1 - (1 - 1/u)^s)  of one chunk a stage: the cut that makes all of (2) equal
@@ -543,6 +540,8 @@ static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *
     double u = (double)d->micro_batches, each = 1 / (double)floor->degrees.micro_batches;
     double pass = (double)floor->floor.ns * each;
     double least = u * pass / s;
+    if (topt_orders[d->order].pairs)
+        return (int64_t)(least / 2);
     if (s == 1 || topt_orders[d->order].splits)
         return (int64_t)least;
     if (d->virtual_stages == 1)
@@ -552,6 +551,42 @@ static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *
     double waits = u * q + (double)(layers - s * (q - 1) - 1) * chunk;
     return (int64_t)fmax(least,
                          (double)floor->floor.layer_ns * each * fmin(u * (q + 1), waits));
+}
+
+/* Is recomputation of modules looked at beside that of whole layers and none? */
+static int is_of_modules(const struct fold *f, const struct topt_degrees *d)
+{
+    return d->recompute & ~TOPT_MODULE_WHOLE && f->s->planning->nmodules > 1;
+}
+
+/* Of such degrees without stages what is known of the same with other recomputation; NULL: they are none. */
+static const struct topt_memo_entry *known_with(struct fold *f,
+                                                const struct topt_degrees *d, int modules)
+{
+    struct topt_degrees other = *d;
+    other.recompute = modules;
+    return is_of_modules(f, d)
+               ? topt_memo_entry(f->memo, f->s->mesh.nodes, f->s->mesh.per_node, &other)
+               : NULL;
+}
+
+/* Modules that run again take the time that whole layers do without them, at least. */
+static int64_t least_with(const struct fold *f, const struct topt_degrees *d, int64_t ns)
+{
+    return ns / 100 * topt_planning_percent(f->s->planning, d->recompute);
+}
+
+/* Are degrees with modules of no interest beside those without, and beside those with whole layers? */
+static int is_needless(struct fold *f, const struct topt_degrees *d)
+{
+    const struct topt_memo_entry *whole = known_with(f, d, TOPT_MODULE_WHOLE),
+                                 *none = known_with(f, d, 0);
+    if (!whole || !none || f->goal == TOPT_GOAL_FRONTIER)
+        return 0;
+    const struct topt_memo_point *p = none->fastest.n ? none->fastest.at : NULL;
+    return f->goal == TOPT_GOAL_LEAST ||
+           (p && p->memory_bytes >= 0 && !beyond(p->memory_bytes, f->memory_limit)) ||
+           (whole->priced && beyond(least_with(f, d, whole->least.time), f->time_limit));
 }
 
 static int is_canceled(struct fold *f)
@@ -570,7 +605,7 @@ struct candidate {
     int64_t least;
     int64_t
         first; /* with recomputation of the first layers alone; INT64_MAX: not looked at */
-    int done, too_large; /* looked at; with what was found too large */
+    int done, too_large; /* looked at; what is fastest on a stage holds too much */
 };
 
 struct candidates {
@@ -644,18 +679,39 @@ static int find_passes(struct fold *f)
                               &x->floor, f->err);
 }
 
-/* The entry that has the floor of degrees on a grid; NULL with an error. */
+/* The entry with the floor of degrees on a grid; of modules it follows from that of whole layers.  NULL with an error. */
 static struct topt_memo_entry *find_floor(struct fold *f, const struct topt_degrees *d,
                                           int per_node)
 {
-    struct topt_degrees at = floor_of(f->s->request, d);
+    struct topt_degrees at = floor_of(f->s->request, d), whole = *d;
     int devices = at.data * at.context * at.tensor; /* of the innermost axes */
+    const struct topt_memo_entry *of = NULL;
     struct topt_grid_search *grid;
+    whole.recompute = TOPT_MODULE_WHOLE;
+    if (is_of_modules(f, d) && !(of = find_floor(f, &whole, per_node)))
+        return NULL;
     per_node = per_node < devices ? per_node : devices;
     if (topt_grid_part(f->s->planning, devices / per_node, per_node, &grid, f->err) ||
-        find_entry(f, grid, &at) || (!f->entry->floored && find_passes(f)))
+        find_entry(f, grid, &at))
         return NULL;
-    return f->entry;
+    struct topt_memo_entry *x = f->entry;
+    if (of && !x->floored) {
+        x->floored = 1;
+        x->floor = of->floor;
+        x->floor.ns = least_with(f, d, of->floor.ns);
+        x->floor.layer_ns = least_with(f, d, of->floor.layer_ns);
+    }
+    return x->floored || !find_passes(f) ? x : NULL;
+}
+
+/* What backward reads of a micro-batch and is kept, at least, on a device of a grid; 'floor': NULL before anything is priced. */
+static int64_t kept_bytes(const struct topt_grid_search *grid,
+                          const struct topt_degrees *d,
+                          const struct topt_memo_entry *floor)
+{
+    double all = topt_planning_kept(grid->planning, d->recompute);
+    return topt_max((int64_t)(all / (double)d->micro_batches / grid->mesh.devices),
+                    floor ? floor->floor.kept_bytes : 0);
 }
 
 /* The least time of degrees with recomputation that recompute the first layers of chunks alone, as many as what
@@ -666,18 +722,19 @@ static int64_t least_first(struct fold *f, const struct topt_grid_search *grid,
     struct topt_degrees without = *d;
     const struct topt_memo_entry *floor;
     without.recompute = 0;
-    if (!d->recompute || f->goal != TOPT_GOAL_FASTEST || !f->memory_limit ||
-        !f->s->request->framework->recompute_first)
+    if (d->recompute != TOPT_MODULE_WHOLE || f->goal != TOPT_GOAL_FASTEST ||
+        !f->memory_limit || !f->s->request->framework->recompute_first)
         return INT64_MAX;
     if (!(floor = find_floor(f, &without, grid->mesh.per_node)))
         return -1;
-    int64_t all = topt_grid_least_stage_bytes(grid, &without, floor->floor.kept_bytes);
+    int64_t all =
+        topt_grid_least_stage_bytes(grid, &without, kept_bytes(grid, &without, floor));
     int64_t least = topt_grid_least_stage_bytes(grid, d, 0);
     if (all <= f->memory_limit)
         return INT64_MAX;
     double share = (double)(all - f->memory_limit) / (double)(all - least);
-    return (int64_t)((double)ns * (PERCENT_WITHOUT + (100 - PERCENT_WITHOUT) * share) /
-                     100);
+    return (int64_t)((double)ns *
+                     (TOPT_PERCENT_WITHOUT + (100 - TOPT_PERCENT_WITHOUT) * share) / 100);
 }
 
 /* Of a choice of degrees 'of' on the devices of one stage, with a number of chunks, each of some schedules. */
@@ -685,7 +742,7 @@ static int list_orders(struct fold *f, struct candidate c, int orders,
                        const struct topt_memo_entry *floor, struct candidates *all)
 {
     struct topt_degrees *d = &c.degrees;
-    int64_t kept = floor->floor.kept_bytes;
+    int64_t kept = kept_bytes(c.grid, d, floor);
     int64_t bytes = (topt_grid_stays_bytes(c.grid, d) + kept) / d->stages;
     for (int row = 0; row < TOPT_ORDERS; row++) {
         if (!(orders >> row & 1))
@@ -721,15 +778,6 @@ static int list_chunks(struct fold *f, struct candidate c, struct candidates *al
     return rc ? -1 : 0;
 }
 
-/* What backward reads of a micro-batch, on a device of a grid, before anything is priced; 0: that depends. */
-static int64_t read_bytes(const struct topt_grid_search *grid,
-                          const struct topt_degrees *d)
-{
-    return d->recompute ? 0
-                        : (int64_t)(grid->planning->activation_bytes /
-                                    (double)d->micro_batches / grid->mesh.devices);
-}
-
 static int list_stages(struct fold *f, struct candidates *all)
 {
     const struct topt_planning *m = f->s->planning;
@@ -746,8 +794,9 @@ static int list_stages(struct fold *f, struct candidates *all)
             c.degrees = *c.priced_as;
             c.degrees.stages = stages;
             if (c.degrees.micro_batches < 2 || !(levels >> c.degrees.level & 1) ||
+                (f->goal == TOPT_GOAL_LEAST && is_of_modules(f, &c.degrees)) ||
                 beyond(topt_grid_least_stage_bytes(c.grid, &c.degrees,
-                                                   read_bytes(c.grid, &c.degrees)),
+                                                   kept_bytes(c.grid, &c.degrees, NULL)),
                        f->memory_limit))
                 continue;
             if (is_canceled(f) || list_chunks(f, c, all))
@@ -811,14 +860,15 @@ static int add_alike(struct fold *f, struct candidates *all, int i, int lightest
         int rc = add_staged(f, lightest);
         if (rc < 0 || (rc && keep_best(f)))
             return -1;
-        c->too_large = f->too_large;
-        c->done =
-            lightest || rc || !x->whole.n || x->whole.at[0].sum_bytes <= x->least.memory;
+        c->too_large |= !lightest && f->too_large;
+        c->done = lightest || rc || is_of_modules(f, &c->degrees) || !x->whole.n ||
+                  x->whole.at[0].sum_bytes <= x->least.memory;
     }
     return 0;
 }
 
-/* With the strategy that is fastest on the devices of a stage, and with the one that needs least. */
+/* With the strategy that is fastest on the devices of a stage, and with the one that needs least; of modules, which are
+ * for less time, with the former alone. */
 static int add_candidate(struct fold *f, struct candidates *all, int i)
 {
     struct candidate *c = &all->at[i];
@@ -835,14 +885,14 @@ static int add_candidate(struct fold *f, struct candidates *all, int i)
 static void look_at_first(const struct candidate *c, struct candidates *all)
 {
     struct topt_degrees with = *c->priced_as;
-    with.recompute = 1;
+    with.recompute = TOPT_MODULE_WHOLE;
     for (int i = 0; i < all->n; i++) {
         struct candidate *x = &all->at[i];
         if (x->grid == c->grid && !topt_degrees_order(x->priced_as, &with) &&
             x->degrees.recompute &&
             x->degrees.virtual_stages == c->degrees.virtual_stages &&
             x->degrees.order == c->degrees.order)
-            x->first = topt_max(c->least, x->least / 100 * PERCENT_WITHOUT);
+            x->first = topt_max(c->least, x->least / 100 * TOPT_PERCENT_WITHOUT);
     }
 }
 
@@ -861,7 +911,7 @@ static int look_at(struct fold *f, struct topt_degrees *d)
 {
     if (is_canceled(f))
         return -1;
-    if (beyond(topt_grid_least_bytes(f->s, d), f->memory_limit))
+    if (beyond(topt_grid_least_bytes(f->s, d), f->memory_limit) || is_needless(f, d))
         return 0;
     if (find_entry(f, f->s, d))
         return -1;

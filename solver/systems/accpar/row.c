@@ -92,15 +92,6 @@ static int find_layer(const struct topt_model *m, const struct topt_op *o,
     return ret->in >= 0 && ret->out >= 0;
 }
 
-static double elements(const struct topt_op *o, int operand)
-{
-    double n = 1;
-    for (int j = 0; j < topt_operand_rank(o, operand); j++)
-        n *= (double)o->operand[operand].dim[j].count *
-             (double)o->operand[operand].dim[j].unit;
-    return n;
-}
-
 /* Numbers along a dimension of an operand. */
 static double extent(const struct topt_op *o, int operand, int d)
 {
@@ -136,10 +127,10 @@ static struct topt_accpar_layer layer_of(const struct topt_model *m,
     double beside = side_by_side(o, s), weights = 0;
     for (int w = 0; w < o->spec->noperands; w++)
         weights += is_weight(m, o, w) ? (double)topt_operand_numbers(o, w) : 0;
-    l.map_out = elements(o, s->y) / batch / extent(o, s->y, s->out);
+    l.map_out = (double)topt_operand_numbers(o, s->y) / batch / extent(o, s->y, s->out);
     l.map_in = l.recurrent ? l.map_out
-               : lookup    ? elements(o, s->x) / batch
-                           : elements(o, s->x) / batch / l.in;
+               : lookup    ? (double)topt_operand_numbers(o, s->x) / batch
+                           : (double)topt_operand_numbers(o, s->x) / batch / l.in;
     l.kernel = weights / l.in / l.out / beside;
     l.beside = beside - 1;
     snprintf(l.name, sizeof l.name, "%.23s", o->name);
@@ -294,10 +285,7 @@ static struct cuts cuts_of(const struct topt_accpar_answer *a, int layer)
 
 static int64_t parts_of(uint32_t cuts)
 {
-    int64_t n = 1;
-    for (; cuts; cuts &= cuts - 1)
-        n *= 2;
-    return n;
+    return (int64_t)1 << __builtin_popcount(cuts);
 }
 
 static int fits(const struct topt_request *r, const struct topt_op *o, int d,
@@ -309,12 +297,7 @@ static int fits(const struct topt_request *r, const struct topt_op *o, int d,
 
 static uint32_t innermost(uint32_t cuts)
 {
-    uint32_t last = 1;
-    while (cuts >> 1) {
-        cuts >>= 1;
-        last <<= 1;
-    }
-    return last;
+    return 1u << (31 - __builtin_clz(cuts));
 }
 
 /* Axes of a dimension by name: the first 'node' cuts are between nodes. */
@@ -516,7 +499,7 @@ static void solve(struct chosen *c, const struct topt_request *r,
     }
 }
 
-static int choose(const struct topt_request *r, enum topt_accpar_system system,
+static int choose(const struct topt_system *row, const struct topt_request *r,
                   struct topt_chosen *ret, struct topt_error *err)
 {
     struct chosen *c = calloc(1, sizeof *c);
@@ -524,7 +507,7 @@ static int choose(const struct topt_request *r, enum topt_accpar_system system,
     struct topt_text pins = {0}, why = {0};
     *ret = (struct topt_chosen){.pins = NULL};
     if (c && a)
-        solve(c, r, system, a, &pins, &why, ret);
+        solve(c, r, (enum topt_accpar_system)row->rule, a, &pins, &why, ret);
     int rc = !c || !a || pins.oom || why.oom ? topt_nomem(err, "AccPar's choices") : 0;
     if (rc) {
         topt_text_fini(&pins);
@@ -541,24 +524,6 @@ static int choose(const struct topt_request *r, enum topt_accpar_system system,
     return rc;
 }
 
-static int accpar(const struct topt_request *r, struct topt_chosen *ret,
-                  struct topt_error *err)
-{
-    return choose(r, TOPT_ACCPAR_ACCPAR, ret, err);
-}
-
-static int hypar(const struct topt_request *r, struct topt_chosen *ret,
-                 struct topt_error *err)
-{
-    return choose(r, TOPT_ACCPAR_HYPAR, ret, err);
-}
-
-static int tofu(const struct topt_request *r, struct topt_chosen *ret,
-                struct topt_error *err)
-{
-    return choose(r, TOPT_ACCPAR_TOFU, ret, err);
-}
-
 const struct topt_system topt_tofu_row = {
     .name = "tofu-recursive",
     .searches =
@@ -568,16 +533,19 @@ const struct topt_system topt_tofu_row = {
         "replicated parameters and activations, compute time, the cost of later "
         "cuts, memory",
     .within = "tofu",
-    .choices = tofu};
+    .choices = choose,
+    .rule = TOPT_ACCPAR_TOFU};
 const struct topt_system topt_accpar_row = {
     .name = "accpar",
     .searches = "cut by cut, the type of every layer that takes least time by its own "
                 "costs (AccPar); what has no weights follows as is fastest",
     .leaves_out = "replicated layers, the cost of later cuts, memory",
-    .choices = accpar};
+    .choices = choose,
+    .rule = TOPT_ACCPAR_ACCPAR};
 const struct topt_system topt_hypar_row = {
     .name = "hypar",
     .searches = "the same by numbers exchanged alone, over the batch or input features "
                 "(HyPar)",
     .leaves_out = "output feature splits, compute time, the cost of later cuts, memory",
-    .choices = hypar};
+    .choices = choose,
+    .rule = TOPT_ACCPAR_HYPAR};

@@ -24,6 +24,14 @@ static void change(struct topt_flexflow *f, int t)
     f->changed[f->nchanged++] = t;
 }
 
+void ff_forget(struct topt_flexflow *f)
+{
+    for (int i = 0; i < f->nchanged; i++)
+        f->task[f->changed[i]].changed = 0;
+    f->nchanged = 0;
+    f->gone_from = INT64_MAX;
+}
+
 /* ---- running again ----------------------------------------------------------------- */
 
 /* It is ready no sooner than this, by what did not change; what comes after changed tasks
@@ -51,28 +59,30 @@ static int64_t first_change(struct topt_flexflow *f)
         if (!x->fresh)
             from = topt_min(from, x->ready);
     }
-    for (int i = 0; i < f->nchanged; i++)
-        f->task[f->changed[i]].changed = 0;
-    f->nchanged = 0;
-    f->gone_from = INT64_MAX;
+    ff_forget(f);
     return from;
 }
 
-static int room(struct topt_flexflow *f)
+void ff_remember(struct topt_flexflow *f, int task)
 {
-    if (f->waits_cap >= f->ntasks)
-        return 0;
-    if (TOPT_RESIZE(f->waits, f->cap)) {
+    if (TOPT_ROOM(f->ran, f->nran, f->ran_cap, 1024))
         f->oom = 1;
-        return -1;
-    }
-    f->waits_cap = f->cap;
-    return 0;
+    else
+        f->ran[f->nran++] = (struct ff_ran){f->task[task].ready, f->task[task].end, task};
 }
 
-static int stays(const struct ff_task *x, int64_t from)
+/* It ran before anything changed. */
+static void stay(struct topt_flexflow *f, const struct ff_task *x)
 {
-    return !x->fresh && x->ready < from;
+    for (int s = x->slot; s >= 0; s = f->slot[s].more)
+        f->free_at[f->slot[s].resource] =
+            topt_max(f->free_at[f->slot[s].resource], x->end);
+    f->end_ns = topt_max(f->end_ns, x->end);
+    for (int e = x->out; e >= 0; e = f->edge[e].out_next) {
+        struct ff_task *y = &f->task[f->edge[e].to];
+        y->ready = topt_max(y->ready, ff_done(x));
+        y->waits--;
+    }
 }
 
 /* What is run again waits for what is, and is ready no sooner than what stays has ended. */
@@ -83,46 +93,36 @@ static void begin(struct topt_flexflow *f, int64_t from)
     f->end_ns = 0;
     for (int t = 0; t < f->ntasks; t++) {
         struct ff_task *x = &f->task[t];
-        f->waits[t] = x->live && !stays(x, from) ? 0 : -1;
-        if (x->live && f->waits[t] < 0) {
-            for (int s = x->slot; s >= 0; s = f->slot[s].more)
-                f->free_at[f->slot[s].resource] =
-                    topt_max(f->free_at[f->slot[s].resource], x->end);
-            f->end_ns = topt_max(f->end_ns, x->end);
-        }
-    }
-    for (int t = 0; t < f->ntasks; t++) {
-        struct ff_task *x = &f->task[t];
-        if (f->waits[t] < 0)
+        x->waits = x->live && (x->fresh || x->ready >= from) ? x->nin : -1;
+        if (x->waits < 0)
             continue;
+        if (!x->fresh)
+            ff_remember(f, t);
         x->ready = 0;
         x->fresh = 0;
-        for (int e = x->in; e >= 0; e = f->edge[e].in_next) {
-            int before = f->edge[e].from;
-            f->waits[t] += f->waits[before] >= 0;
-            if (f->waits[before] < 0)
-                x->ready = topt_max(x->ready, ff_done(&f->task[before]));
-        }
-        if (!f->waits[t])
-            (void)ff_push(f, (struct ff_entry){x->ready, x->key, t});
     }
+    for (int t = 0; t < f->ntasks; t++)
+        if (f->task[t].live && f->task[t].waits < 0)
+            stay(f, &f->task[t]);
+    for (int t = 0; t < f->ntasks; t++)
+        if (f->task[t].waits == 0)
+            (void)ff_push(f, (struct ff_entry){f->task[t].ready, f->task[t].key, t});
 }
 
-void ff_settle(struct topt_flexflow *f)
+int ff_settle(struct topt_flexflow *f, struct topt_error *err)
 {
     struct ff_entry e;
     int64_t from = first_change(f);
     f->touched = f->moved = 0;
-    if (f->oom || from == INT64_MAX || room(f))
-        return;
-    begin(f, from);
+    if (!f->oom && from < INT64_MAX)
+        begin(f, from);
     while (!f->oom && ff_pop(f, &e)) {
         struct ff_task *x = &f->task[e.task];
         int64_t was = x->end;
-        x->start = x->ready;
+        x->end = x->ready;
         for (int s = x->slot; s >= 0; s = f->slot[s].more)
-            x->start = topt_max(x->start, f->free_at[f->slot[s].resource]);
-        x->end = x->start + x->ns;
+            x->end = topt_max(x->end, f->free_at[f->slot[s].resource]);
+        x->end += x->ns;
         for (int s = x->slot; s >= 0; s = f->slot[s].more)
             f->free_at[f->slot[s].resource] = x->end;
         f->moved += x->end != was;
@@ -132,11 +132,12 @@ void ff_settle(struct topt_flexflow *f)
             int to = f->edge[i].to;
             struct ff_task *y = &f->task[to];
             y->ready = topt_max(y->ready, ff_done(x));
-            if (--f->waits[to] == 0)
+            if (--y->waits == 0)
                 (void)ff_push(f, (struct ff_entry){y->ready, y->key, to});
         }
     }
     f->nheap = 0;
+    return f->oom ? topt_nomem(err, "FlexFlow's tasks") : 0;
 }
 
 /* ---- tasks and edges --------------------------------------------------------------- */
@@ -178,7 +179,7 @@ int ff_task_add(struct topt_flexflow *f, int group, const struct ff_task *of,
     f->task[t] = *of;
     struct ff_task *x = &f->task[t];
     x->ns += x->ns == 0;
-    x->ready = x->start = x->end = 0;
+    x->ready = x->end = 0;
     x->in = x->out = x->slot = -1;
     x->live = x->fresh = 1;
     x->changed = 0;
@@ -190,6 +191,7 @@ int ff_task_add(struct topt_flexflow *f, int group, const struct ff_task *of,
         if (s < 0)
             return -1;
         f->slot[s] = (struct ff_slot){held->at[i], x->slot};
+        f->load[held->at[i]] += x->ns;
         x->slot = s;
     }
     change(f, t);
@@ -224,6 +226,7 @@ void ff_edge_add(struct topt_flexflow *f, int from, int to)
     if (a->out >= 0)
         f->edge[a->out].out_before = e;
     b->in = e;
+    b->nin++;
     a->out = e;
     change(f, to);
 }
@@ -231,6 +234,7 @@ void ff_edge_add(struct topt_flexflow *f, int from, int to)
 static void edge_remove(struct topt_flexflow *f, int e)
 {
     struct ff_edge *x = &f->edge[e];
+    f->task[x->to].nin--;
     *(x->in_before >= 0 ? &f->edge[x->in_before].in_next : &f->task[x->to].in) =
         x->in_next;
     if (x->in_next >= 0)
@@ -256,6 +260,7 @@ static void task_remove(struct topt_flexflow *f, int t)
     while (x->slot >= 0) {
         int s = x->slot;
         x->slot = f->slot[s].more;
+        f->load[f->slot[s].resource] -= x->ns;
         f->slot[s].more = f->free_slot;
         f->free_slot = s;
     }

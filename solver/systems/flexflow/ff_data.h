@@ -21,21 +21,33 @@ static inline double ff_random_real(uint64_t *seed)
 enum ff_kind { FF_FORWARD, FF_BACKWARD, FF_UPDATE, FF_MOVE, FF_MOVE_BACK, FF_SUM };
 
 struct ff_task {
-    int64_t ns, ready, start, end;
+    int64_t ns, ready, end;
     int64_t lag;  /* after its end, before what waits for it is ready */
     uint64_t key; /* of those that are ready at the same time the smaller one is first */
     int64_t bytes;
     int slot;       /* what it holds, the first; -1: nothing yet */
     int in, out;    /* edges */
+    int nin, waits; /* of those in all, and of tasks that are still to run again; -1: it stays */
     int group_next; /* of the same owner; of what is free the next */
     /* fresh: it did not run yet; changed: what comes before it is not what it was */
     uint8_t live, fresh, changed, kind;
+};
+
+/* When a task ran before the last change. */
+struct ff_ran {
+    int64_t ready, end;
+    int task;
 };
 
 /* The devices and links that a task holds while it runs. */
 enum { FF_HELD = 2 * TOPT_FLEXFLOW_DEVICES + 2 };
 struct ff_held {
     int n, at[FF_HELD];
+};
+
+/* What it takes to move so many bytes, and of that what no link is held for. */
+struct ff_move {
+    int64_t bytes, ns, lag;
 };
 
 struct ff_slot {
@@ -87,14 +99,26 @@ struct topt_flexflow {
     struct ff_slot *slot;
     int nresources;
     int64_t *free_at, end_ns; /* by resource, and of all */
+    int64_t *load;            /* by resource: what all tasks that hold it take */
     int nheap, heap_cap;
     struct ff_entry *heap;
     int nchanged, changed_cap, *changed;
     int64_t gone_from; /* when the first task that is gone was ready */
-    int *waits, waits_cap;
+    int nran, ran_cap; /* of the tasks of what was replaced, then of those that ran again */
+    struct ff_ran *ran;
     struct topt_flexflow_rules rules;
+    struct ff_move move[2]; /* the last one between nodes, and in one */
     int touched, moved, oom;
 };
+
+/* What the busiest of the first 'n' devices and links is held for. */
+static inline int64_t ff_busiest(const struct topt_flexflow *f, int n)
+{
+    int64_t most = 0;
+    for (int r = 0; r < n; r++)
+        most = f->load[r] > most ? f->load[r] : most;
+    return most;
+}
 
 /* When what waits for it can be ready. */
 static inline int64_t ff_done(const struct ff_task *t)
@@ -111,10 +135,16 @@ int ff_task_add(struct topt_flexflow *f, int group, const struct ff_task *t,
                 const struct ff_held *held);
 void ff_edge_add(struct topt_flexflow *f, int from, int to);
 void ff_group_remove(struct topt_flexflow *f, int group);
-void ff_settle(struct topt_flexflow *f);
+int ff_settle(struct topt_flexflow *f, struct topt_error *err);
+void ff_forget(struct topt_flexflow *f); /* what changed */
+void ff_remember(struct topt_flexflow *f, int task);
 
 /* flexflow.c: an operator's other configuration, not simulated yet. */
 void ff_replace(struct topt_flexflow *f, int op, const struct topt_soap *s);
+/* The same, such that ff_undo may take it back, simulated or not, without simulating. */
+void ff_try(struct topt_flexflow *f, int op, const struct topt_soap *s);
+void ff_undo(struct topt_flexflow *f, int op, const struct topt_soap *was,
+             int64_t was_ns);
 
 /* soap.c: how operators may be split, and what their parts take. */
 int ff_degrees_list(struct topt_flexflow *f, int op);
@@ -127,8 +157,7 @@ int64_t ff_operand_elements(const struct topt_op *o, const struct topt_soap *s,
                             int operand);
 
 /* tasks.c: the tasks of an operator, of a use of a tensor. */
-void ff_op_tasks(struct topt_flexflow *f, int op);
-void ff_use_tasks(struct topt_flexflow *f, int op, int input);
+void ff_group_tasks(struct topt_flexflow *f, int group);
 int ff_groups(const struct topt_flexflow *f);
 int ff_links(const struct topt_flexflow *f); /* resources beside devices */
 int ff_use_group(const struct topt_flexflow *f, int op, int input);

@@ -10,11 +10,6 @@ const struct topt_flexflow_rules topt_flexflow_links = {.shared_links = 1};
 
 /* ---- a strategy -------------------------------------------------------------------- */
 
-static int no_memory(struct topt_error *err)
-{
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for FlexFlow's tasks");
-}
-
 /* A table that others read: parameters, and neither data nor inputs. */
 static int is_table(const struct topt_op *o)
 {
@@ -29,32 +24,60 @@ static int is_table(const struct topt_op *o)
     return param;
 }
 
-/* All uses of its output, and of what it reads. */
-static void each_use(struct topt_flexflow *f, int op,
-                     void (*what)(struct topt_flexflow *, int, int))
+/* Its own tasks, and those of all uses of its output and of what it reads. */
+static void each_group(struct topt_flexflow *f, int op,
+                       void (*what)(struct topt_flexflow *, int))
 {
     const struct topt_model *m = f->k.model;
-    for (int i = 0; i < m->op[op].ninputs; i++)
-        what(f, op, i);
     int t = m->op[op].operand[m->op[op].output].tensor;
-    for (int c = op + 1; c < m->nops; c++)
+    what(f, op);
+    for (int c = op; c < m->nops; c++)
         for (int i = 0; i < m->op[c].ninputs; i++)
-            if (m->op[c].operand[m->op[c].input[i]].tensor == t)
-                what(f, c, i);
-}
-
-static void remove_use(struct topt_flexflow *f, int op, int input)
-{
-    ff_group_remove(f, ff_use_group(f, op, input));
+            if (c == op || m->op[c].operand[m->op[c].input[i]].tensor == t)
+                what(f, ff_use_group(f, c, i));
 }
 
 void ff_replace(struct topt_flexflow *f, int op, const struct topt_soap *s)
 {
-    each_use(f, op, remove_use);
-    ff_group_remove(f, op);
+    each_group(f, op, ff_group_remove);
     f->op[op].soap = *s;
-    ff_op_tasks(f, op);
-    each_use(f, op, ff_use_tasks);
+    each_group(f, op, ff_group_tasks);
+}
+
+static void remember(struct topt_flexflow *f, int group)
+{
+    for (int t = f->group[group]; t >= 0; t = f->task[t].group_next)
+        ff_remember(f, t);
+}
+
+void ff_try(struct topt_flexflow *f, int op, const struct topt_soap *s)
+{
+    f->nran = 0;
+    each_group(f, op, remember);
+    ff_replace(f, op, s);
+}
+
+/* Tasks are made anew in the order in which they were made before. */
+static void recall(struct topt_flexflow *f, int group)
+{
+    for (int t = f->group[group]; t >= 0; t = f->task[t].group_next) {
+        f->task[t].ready = f->ran[f->nran].ready;
+        f->task[t].end = f->ran[f->nran++].end;
+        f->task[t].fresh = 0;
+    }
+}
+
+void ff_undo(struct topt_flexflow *f, int op, const struct topt_soap *was, int64_t was_ns)
+{
+    for (int i = 0; i < f->nran; i++) {
+        f->task[f->ran[i].task].ready = f->ran[i].ready;
+        f->task[f->ran[i].task].end = f->ran[i].end;
+    }
+    ff_replace(f, op, was);
+    f->nran = 0;
+    each_group(f, op, recall);
+    ff_forget(f);
+    f->end_ns = was_ns;
 }
 
 int topt_flexflow_set(struct topt_flexflow *f, int op, const struct topt_soap *s,
@@ -63,8 +86,7 @@ int topt_flexflow_set(struct topt_flexflow *f, int op, const struct topt_soap *s
     if (op < 0 || op >= f->nops || !topt_flexflow_valid(f, op, s))
         return topt_fail(err, TOPT_ERR_INVAL, "operator %d can't be split that way", op);
     ff_replace(f, op, s);
-    ff_settle(f);
-    return f->oom ? no_memory(err) : 0;
+    return ff_settle(f, err);
 }
 
 const struct topt_soap *topt_flexflow_get(const struct topt_flexflow *f, int op)
@@ -79,29 +101,25 @@ int64_t topt_flexflow_time(const struct topt_flexflow *f)
 
 static int init(struct topt_flexflow *f)
 {
-    const struct topt_model *m = f->k.model;
     f->op = calloc((size_t)f->nops + 1, sizeof *f->op);
     f->group = malloc(((size_t)ff_groups(f) + 1) * sizeof *f->group);
     f->free_task = f->free_edge = f->free_slot = -1;
     f->nresources = f->devices + ff_links(f);
     f->free_at = calloc((size_t)f->nresources, sizeof *f->free_at);
+    f->load = calloc((size_t)f->nresources, sizeof *f->load);
     f->gone_from = INT64_MAX;
-    if (!f->op || !f->group || !f->free_at)
+    if (!f->op || !f->group || !f->free_at || !f->load)
         return -1;
     memset(f->group, 0xff, ((size_t)ff_groups(f) + 1) * sizeof *f->group);
     for (int i = 0; i < f->nops; i++) {
-        f->op[i].virtual = is_table(&m->op[i]);
+        f->op[i].virtual = is_table(&f->k.model->op[i]);
         if (ff_degrees_list(f, i))
             return -1;
-    }
-    for (int i = 0; i < f->nops; i++) {
         f->op[i].soap = topt_flexflow_data_parallel(f, i);
-        ff_op_tasks(f, i);
-        for (int k = 0; k < m->op[i].ninputs; k++)
-            ff_use_tasks(f, i, k);
     }
-    ff_settle(f);
-    return f->oom ? -1 : 0;
+    for (int g = 0; g < ff_groups(f); g++)
+        ff_group_tasks(f, g);
+    return ff_settle(f, NULL);
 }
 
 int topt_flexflow_create(const struct topt_costing *k,
@@ -115,7 +133,7 @@ int topt_flexflow_create(const struct topt_costing *k,
                          TOPT_FLEXFLOW_DEVICES);
     f = calloc(1, sizeof *f);
     if (!f)
-        return no_memory(err);
+        return topt_nomem(err, "FlexFlow's tasks");
     f->k = *k;
     f->rules = *rules;
     f->devices = k->mesh->devices;
@@ -124,7 +142,7 @@ int topt_flexflow_create(const struct topt_costing *k,
     f->nops = k->model->nops;
     if (init(f)) {
         topt_flexflow_destroy(f);
-        return no_memory(err);
+        return topt_nomem(err, "FlexFlow's tasks");
     }
     *ret = f;
     return 0;
@@ -143,7 +161,8 @@ void topt_flexflow_destroy(struct topt_flexflow *f)
     free(f->slot);
     free(f->changed);
     free(f->free_at);
-    free(f->waits);
+    free(f->load);
+    free(f->ran);
     free(f->heap);
     free(f);
 }
@@ -153,9 +172,11 @@ void topt_flexflow_destroy(struct topt_flexflow *f)
 struct full {
     struct topt_flexflow heap; /* for its heap alone */
     const struct topt_flexflow *f;
-    int *waits;
-    int64_t *ready, *free_at, *path;
-    int64_t ns, critical_ns;
+    struct {
+        int waits;
+        int64_t ready, path;
+    } * at; /* by task */
+    int64_t *free_at, ns, critical_ns;
     int done;
     uint64_t seed; /* of what disturbs tasks */
     double disturbed;
@@ -163,18 +184,14 @@ struct full {
 
 static int full_open(struct full *x)
 {
-    size_t n = (size_t)x->f->ntasks + 1;
-    x->waits = calloc(n, sizeof *x->waits);
-    x->ready = calloc(n, sizeof *x->ready);
-    x->path = calloc(n, sizeof *x->path);
+    x->at = calloc((size_t)x->f->ntasks + 1, sizeof *x->at);
     x->free_at = calloc((size_t)x->f->nresources, sizeof *x->free_at);
-    if (!x->waits || !x->ready || !x->path || !x->free_at)
+    if (!x->at || !x->free_at)
         return -1;
     for (int t = 0; t < x->f->ntasks; t++) {
         const struct ff_task *task = &x->f->task[t];
-        for (int e = task->live ? task->in : -1; e >= 0; e = x->f->edge[e].in_next)
-            x->waits[t]++;
-        if (task->live && !x->waits[t] &&
+        x->at[t].waits = task->nin;
+        if (task->live && !task->nin &&
             ff_push(&x->heap, (struct ff_entry){0, task->key, t}))
             return -1;
     }
@@ -204,17 +221,17 @@ static int full_run(struct full *x)
         end += takes(x, e.task);
         for (int s = t->slot; s >= 0; s = x->f->slot[s].more)
             x->free_at[x->f->slot[s].resource] = end;
-        x->path[e.task] += t->ns;
+        x->at[e.task].path += t->ns;
         x->ns = topt_max(end, x->ns);
-        x->critical_ns = topt_max(x->path[e.task], x->critical_ns);
+        x->critical_ns = topt_max(x->at[e.task].path, x->critical_ns);
         x->done++;
         for (int i = t->out; i >= 0; i = x->f->edge[i].out_next) {
             int to = x->f->edge[i].to;
-            x->ready[to] = topt_max(end + t->lag, x->ready[to]);
-            x->path[to] = topt_max(x->path[e.task] + t->lag, x->path[to]);
-            if (--x->waits[to] == 0 &&
+            x->at[to].ready = topt_max(end + t->lag, x->at[to].ready);
+            x->at[to].path = topt_max(x->at[e.task].path + t->lag, x->at[to].path);
+            if (--x->at[to].waits == 0 &&
                 ff_push(&x->heap,
-                        (struct ff_entry){x->ready[to], x->f->task[to].key, to}))
+                        (struct ff_entry){x->at[to].ready, x->f->task[to].key, to}))
                 return -1;
         }
     }
@@ -224,10 +241,8 @@ static int full_run(struct full *x)
 static int run_full(const struct topt_flexflow *f, struct full *x, struct topt_error *err)
 {
     x->f = f;
-    int rc = full_open(x) || full_run(x) ? no_memory(err) : 0;
-    free(x->waits);
-    free(x->ready);
-    free(x->path);
+    int rc = full_open(x) || full_run(x) ? topt_nomem(err, "FlexFlow's tasks") : 0;
+    free(x->at);
     free(x->free_at);
     free(x->heap.heap);
     if (!rc && x->done != f->live)
@@ -254,17 +269,11 @@ int topt_flexflow_full(const struct topt_flexflow *f, int64_t *ret_ns,
 
 /* ---- what is said of it ------------------------------------------------------------ */
 
-static void busy(const struct topt_flexflow *f, struct topt_flexflow_facts *ret)
+static void held(const struct topt_flexflow *f, struct topt_flexflow_facts *ret)
 {
-    int64_t on[TOPT_FLEXFLOW_DEVICES] = {0}, memory[TOPT_FLEXFLOW_DEVICES] = {0};
-    for (int t = 0; t < f->ntasks; t++) {
-        const struct ff_task *x = &f->task[t];
-        if (!x->live)
-            continue;
-        ret->moved_bytes += x->bytes;
-        if (x->kind != FF_MOVE && x->kind != FF_MOVE_BACK && x->kind != FF_SUM)
-            on[f->slot[x->slot].resource] += x->ns;
-    }
+    int64_t memory[TOPT_FLEXFLOW_DEVICES] = {0};
+    for (int t = 0; t < f->ntasks; t++)
+        ret->moved_bytes += f->task[t].live ? f->task[t].bytes : 0;
     for (int i = 0; i < f->nops; i++) {
         const struct ff_op *x = &f->op[i];
         uint64_t devices = 0;
@@ -274,20 +283,19 @@ static void busy(const struct topt_flexflow *f, struct topt_flexflow_facts *ret)
         }
         ret->placed += !x->virtual && __builtin_popcountll(devices) < f->devices;
     }
-    for (int d = 0; d < f->devices; d++) {
-        ret->compute_ns = topt_max(on[d], ret->compute_ns);
+    for (int d = 0; d < f->devices; d++)
         ret->memory_bytes = topt_max(memory[d], ret->memory_bytes);
-    }
 }
 
 void topt_flexflow_facts(const struct topt_flexflow *f, struct topt_flexflow_facts *ret)
 {
     struct full x = {.disturbed = 0};
     *ret = (struct topt_flexflow_facts){.time_ns = topt_flexflow_time(f),
+                                        .compute_ns = ff_busiest(f, f->devices),
                                         .tasks = f->live,
                                         .touched = f->touched,
                                         .moved = f->moved};
-    busy(f, ret);
+    held(f, ret);
     if (!run_full(f, &x, NULL))
         ret->critical_ns = x.critical_ns;
 }

@@ -90,7 +90,8 @@ int topt_flexflow_plan(const struct topt_costing *k, const struct topt_strategy 
     struct ours w = {calloc(1, sizeof *w.f), p,
                      malloc(((size_t)p->nbuffers + 1) * sizeof *w.last)};
     int rc = !w.f || !w.last || !(w.f->group = malloc(sizeof *w.f->group)) ||
-             !(w.f->free_at = calloc(RESOURCES, sizeof *w.f->free_at));
+             !(w.f->free_at = calloc(RESOURCES, sizeof *w.f->free_at)) ||
+             !(w.f->load = calloc(RESOURCES, sizeof *w.f->load));
     if (!rc) {
         w.f->nresources = RESOURCES;
         w.f->gone_from = INT64_MAX;
@@ -99,12 +100,11 @@ int topt_flexflow_plan(const struct topt_costing *k, const struct topt_strategy 
         memset(w.last, 0xff, ((size_t)p->nbuffers + 1) * sizeof *w.last);
         for (int i = p->init_end; i < p->ninstr; i++)
             add_instr(&w, i);
-        ff_settle(w.f);
-        rc = w.f->oom;
+        rc = ff_settle(w.f, NULL);
         *ret_ns = w.f->end_ns;
     }
     topt_flexflow_destroy(w.f);
     free(w.last);
     topt_program_destroy(p);
-    return rc ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan's tasks") : 0;
+    return rc ? topt_nomem(err, "a plan's tasks") : 0;
 }

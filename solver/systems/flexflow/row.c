@@ -5,6 +5,7 @@
 #include "topt_text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { TASKS = 8000000, FEWEST = 200, MOST = 5000 };
 
@@ -22,11 +23,7 @@ static int64_t budget(const struct topt_request *r, const struct topt_flexflow *
 static int is_data_parallel(const struct topt_flexflow *f, int op)
 {
     struct topt_soap d = topt_flexflow_data_parallel(f, op);
-    const struct topt_soap *s = topt_flexflow_get(f, op);
-    for (int i = 0; i < TOPT_MAX_OPDIMS; i++)
-        if (s->degree[i] != d.degree[i])
-            return 0;
-    return 1;
+    return !memcmp(topt_flexflow_get(f, op)->degree, d.degree, sizeof d.degree);
 }
 
 static char *strategy_words(const struct topt_flexflow *f, int nops, int devices,
@@ -92,7 +89,7 @@ static int put_row(const struct topt_flexflow *f, const struct topt_costing *k,
                      strategy ? strategy : "", "why", why ? why : "");
     free(strategy);
     free(why);
-    return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
+    return *ret ? 0 : topt_nomem(err, "the comparison");
 }
 
 static int search_on(const struct topt_costing *k, const struct topt_request *r,
@@ -126,8 +123,8 @@ static int answer(const struct topt_request *r, int64_t limit, json_t **ret,
         return -1;
     struct topt_router *router = topt_router_create(r->hw, &mesh);
     struct topt_costing k = {r->model, r->hw, &mesh, &settings, router, r->cancel};
-    int rc = router ? search_on(&k, r, limit, ret, err)
-                    : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
+    int rc =
+        router ? search_on(&k, r, limit, ret, err) : topt_nomem(err, "the comparison");
     topt_router_destroy(router);
     return rc;
 }

@@ -31,21 +31,9 @@ static int put_back(struct topt_flexflow *f, const struct topt_soap *from,
                     struct topt_error *err)
 {
     for (int i = 0; i < f->nops; i++)
-        if (memcmp(&f->op[i].soap, &from[i], sizeof from[i]) != 0 &&
-            topt_flexflow_set(f, i, &from[i], err))
-            return -1;
-    return 0;
-}
-
-static int roll_all(struct topt_flexflow *f, uint64_t *seed, struct topt_error *err)
-{
-    for (int i = 0; i < f->nops; i++) {
-        struct topt_soap s = roll(f, i, seed);
-        if (!f->op[i].virtual)
-            ff_replace(f, i, &s);
-    }
-    ff_settle(f);
-    return f->oom ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for FlexFlow's tasks") : 0;
+        if (memcmp(&f->op[i].soap, &from[i], sizeof from[i]) != 0)
+            ff_replace(f, i, &from[i]);
+    return ff_settle(f, err);
 }
 
 static int stopped(const struct topt_flexflow_search *o)
@@ -53,7 +41,22 @@ static int stopped(const struct topt_flexflow_search *o)
     return o->stop && atomic_load(o->stop);
 }
 
-/* One proposal: an operator and one of its configurations, each as likely as any other. */
+/* Stopped, it leaves some as they were, and simulates nothing. */
+static int roll_all(struct topt_flexflow *f, const struct topt_flexflow_search *o,
+                    uint64_t *seed, struct topt_error *err)
+{
+    for (int i = 0; i < f->nops; i++) {
+        struct topt_soap s = roll(f, i, seed);
+        if (stopped(o))
+            return 0;
+        if (!f->op[i].virtual)
+            ff_replace(f, i, &s);
+    }
+    return ff_settle(f, err);
+}
+
+/* One proposal: an operator and one of its configurations, each as likely as any other.  What the
+ * busiest device or link is held for may say already that it is not taken. */
 static int propose(struct topt_flexflow *f, const struct topt_flexflow_search *o,
                    double beta, uint64_t *seed, int *ret_taken, struct topt_error *err)
 {
@@ -63,23 +66,20 @@ static int propose(struct topt_flexflow *f, const struct topt_flexflow_search *o
     while (f->op[op].virtual);
     struct topt_soap was = f->op[op].soap, next = roll(f, op, seed);
     int64_t before = topt_flexflow_time(f);
-    if (topt_flexflow_set(f, op, &next, err))
-        return -1;
-    int64_t more = topt_flexflow_time(f) - before;
-    *ret_taken = ff_random_real(seed) < topt_flexflow_accepts(beta, more);
-    if (!*ret_taken && topt_flexflow_set(f, op, &was, err))
-        return -1;
+    double u = ff_random_real(seed);
+    ff_try(f, op, &next);
+    int64_t more = ff_busiest(f, f->nresources) - before;
+    if (o->told || u < topt_flexflow_accepts(beta, more)) {
+        if (ff_settle(f, err))
+            return -1;
+        more = topt_flexflow_time(f) - before;
+    }
+    *ret_taken = u < topt_flexflow_accepts(beta, more);
+    if (!*ret_taken)
+        ff_undo(f, op, &was, before);
     if (o->told)
         o->told(o->ctx, f, more, *ret_taken);
-    return 0;
-}
-
-/* The last half of the search improved nothing. */
-static int stalls(const struct topt_flexflow_search *o,
-                  const struct topt_flexflow_found *r)
-{
-    return !o->never_stalls && r->tried >= FEWEST &&
-           r->tried >= o->proposals / BUDGET_PART && r->best_at < r->tried / 2;
+    return f->oom ? topt_nomem(err, "FlexFlow's tasks") : 0;
 }
 
 static int walk(struct topt_flexflow *f, const struct topt_flexflow_search *o,
@@ -93,15 +93,11 @@ static int walk(struct topt_flexflow *f, const struct topt_flexflow_search *o,
         if (propose(f, o, beta, seed, &taken, err))
             return -1;
         ret->tried++;
-        ret->accepted += taken;
         if (topt_flexflow_time(f) < ret->best_ns) {
             ret->best_ns = topt_flexflow_time(f);
             ret->best_at = ret->tried;
             copy(f, best);
         }
-        ret->stalled = stalls(o, ret);
-        if (ret->stalled)
-            break;
     }
     return 0;
 }
@@ -113,10 +109,11 @@ int topt_flexflow_search(struct topt_flexflow *f, const struct topt_flexflow_sea
     struct topt_soap *best = calloc((size_t)f->nops + 1, sizeof *best);
     *ret = (struct topt_flexflow_found){.tried = 0};
     if (!best)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for FlexFlow's search");
-    int rc = o->random_start ? roll_all(f, &seed, err) : 0;
-    if (!rc) {
-        ret->start_ns = ret->best_ns = topt_flexflow_time(f);
+        return topt_nomem(err, "FlexFlow's search");
+    copy(f, best);
+    int rc = o->random_start ? roll_all(f, o, &seed, err) : 0;
+    ret->start_ns = ret->best_ns = topt_flexflow_time(f);
+    if (!rc && !stopped(o)) {
         copy(f, best);
         rc = walk(f, o, &seed, best, ret, err);
     }
@@ -138,10 +135,9 @@ static int half(struct topt_flexflow *f, const struct topt_flexflow_search *o, i
         one.seed = o->seed + ret->seeds++;
         one.proposals = topt_min(each, o->proposals - tried);
         one.random_start = random && first;
-        one.never_stalls = 1;
         if (topt_flexflow_search(f, &one, &found, err))
             return -1;
-        if (first)
+        if (first && found.tried)
             *(random ? &ret->random_ns : &ret->data_ns) = found.start_ns;
         if (found.best_ns < best) {
             best = found.best_ns;
@@ -149,9 +145,8 @@ static int half(struct topt_flexflow *f, const struct topt_flexflow_search *o, i
         }
         tried += found.tried;
         ret->tried += found.tried;
-        if (found.tried < one.proposals ||
-            (!o->never_stalls && tried >= o->proposals / BUDGET_PART &&
-             best_at < tried / 2))
+        if (!o->never_stalls && tried >= o->proposals / BUDGET_PART &&
+            best_at < tried / 2)
             break;
     }
     ret->best_ns = topt_min(best, ret->best_ns);
@@ -163,15 +158,17 @@ int topt_flexflow_walk(struct topt_flexflow *f, const struct topt_flexflow_searc
 {
     struct topt_soap *best = calloc((size_t)f->nops + 1, sizeof *best);
     struct topt_flexflow_search part = *o;
+    int64_t first = INT64_MAX;
+    int rc = best ? 0 : topt_nomem(err, "FlexFlow's search");
     *ret = (struct topt_flexflow_walks){.best_ns = INT64_MAX};
-    if (!best)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for FlexFlow's search");
-    part.proposals = o->proposals - o->proposals / 2;
-    int rc = half(f, &part, 0, ret, err);
-    copy(f, best);
-    int64_t first = ret->best_ns;
-    part.proposals = o->proposals / 2;
-    rc = rc || half(f, &part, 1, ret, err);
+    for (int random = 0; random < 2 && !rc; random++) {
+        part.proposals = (o->proposals + !random) / 2;
+        rc = half(f, &part, random, ret, err);
+        if (!random) {
+            first = ret->best_ns;
+            copy(f, best);
+        }
+    }
     if (!rc && first <= ret->best_ns)
         rc = put_back(f, best, err);
     free(best);

@@ -18,11 +18,6 @@ static void hold(struct ff_held *h, int resource)
 /* Behind the devices, in the paper's network: the link of each pair of devices of a node and of each
  * pair of nodes, each way, and a channel for sums in each node and one between nodes.  In topt's: what
  * each device sends in its node, and each node to the others. */
-static int after_devices(const struct topt_flexflow *f, int i)
-{
-    return f->devices + i;
-}
-
 int ff_links(const struct topt_flexflow *f)
 {
     int d = f->devices, n = f->nodes;
@@ -34,9 +29,9 @@ static struct ff_held held_by_move(const struct topt_flexflow *f, int from, int 
     int a = node_of(f, from), b = node_of(f, to), d = f->devices;
     struct ff_held h = {0};
     if (f->rules.shared_links)
-        hold(&h, after_devices(f, a == b ? from : d + a));
+        hold(&h, d + (a == b ? from : d + a));
     else
-        hold(&h, after_devices(f, a == b ? from * d + to : d * d + a * f->nodes + b));
+        hold(&h, d + (a == b ? from * d + to : d * d + a * f->nodes + b));
     if (f->rules.moves_wait) {
         hold(&h, from);
         hold(&h, to);
@@ -51,16 +46,14 @@ static struct ff_held held_by_sum(const struct topt_flexflow *f, uint64_t device
 {
     int d = f->devices, n = f->nodes;
     struct ff_held h = {0};
-    if (!f->rules.shared_links) {
-        hold(&h, after_devices(f, d * d + n * n + (node < 0 ? n : node)));
-        return h;
-    }
-    for (int i = 0; i < n && g.nodes > 1; i++)
+    if (!f->rules.shared_links)
+        hold(&h, d + d * d + n * n + (node < 0 ? n : node));
+    for (int i = 0; i < n && f->rules.shared_links && g.nodes > 1; i++)
         if (devices >> (i * f->per_node) & (((uint64_t)1 << f->per_node) - 1))
-            hold(&h, after_devices(f, d + i));
-    for (int x = 0; x < d && g.per_node > 1; x++)
+            hold(&h, d + d + i);
+    for (int x = 0; x < d && f->rules.shared_links && g.per_node > 1; x++)
         if (devices >> x & 1)
-            hold(&h, after_devices(f, x));
+            hold(&h, d + x);
     return h;
 }
 
@@ -171,7 +164,7 @@ static int is_trained(const struct topt_flexflow *f, int op, int operand)
            (o->operand[operand].role == TOPT_INPUT || topt_is_trained(o, operand));
 }
 
-void ff_op_tasks(struct topt_flexflow *f, int op)
+static void op_tasks(struct topt_flexflow *f, int op)
 {
     const struct topt_op *o = &f->k.model->op[op];
     struct ff_op *x = &f->op[op];
@@ -226,19 +219,26 @@ static int64_t overlap_bytes(const struct topt_flexflow *f, int from, int a, int
     return bytes < 1 ? 1 : (int64_t)bytes;
 }
 
-/* A link that is shared is held as long as bytes pass; what it takes to begin goes on beside. */
+static int64_t move_ns(const struct topt_flexflow *f, int near, int64_t bytes)
+{
+    struct topt_group g = {near ? 1 : 2, near ? 2 : 1, 1};
+    return topt_hw_collective_ns(f->k.hw, TOPT_PERMUTE, g, bytes);
+}
+
+/* A link that is shared is held as long as bytes pass; what it takes to begin goes on beside.  Moves
+ * of a tensor mostly have the same size. */
 static int add_move_task(struct topt_flexflow *f, int op, int input, enum ff_kind kind,
                          int a, int b, int from, int to, int64_t bytes)
 {
     int near = node_of(f, from) == node_of(f, to);
-    struct topt_group g = {near ? 1 : 2, near ? 2 : 1, 1};
-    int64_t ns = topt_hw_collective_ns(f->k.hw, TOPT_PERMUTE, g, bytes);
-    int64_t lag =
-        f->rules.shared_links ? topt_hw_collective_ns(f->k.hw, TOPT_PERMUTE, g, 1) : 0;
+    struct ff_move *m = &f->move[near];
+    if (m->bytes != bytes)
+        *m = (struct ff_move){bytes, move_ns(f, near, bytes),
+                              f->rules.shared_links ? move_ns(f, near, 1) : 0};
     int t = add(f, ff_use_group(f, op, input), op, kind, a, b, input,
-                held_by_move(f, from, to), ns - lag, bytes);
+                held_by_move(f, from, to), m->ns - m->lag, bytes);
     if (t >= 0)
-        f->task[t].lag = lag;
+        f->task[t].lag = m->lag;
     return t;
 }
 
@@ -264,7 +264,7 @@ static void add_move(struct topt_flexflow *f, int op, int input, int from, int a
     ff_edge_add(f, t, x->backward[a]);
 }
 
-void ff_use_tasks(struct topt_flexflow *f, int op, int input)
+static void use_tasks(struct topt_flexflow *f, int op, int input)
 {
     const struct topt_op *o = &f->k.model->op[op];
     int operand = o->input[input],
@@ -277,4 +277,13 @@ void ff_use_tasks(struct topt_flexflow *f, int op, int input)
             if (bytes)
                 add_move(f, op, input, from, a, b, bytes);
         }
+}
+
+void ff_group_tasks(struct topt_flexflow *f, int group)
+{
+    int use = group - f->nops, op = use / TOPT_MAX_INPUTS, input = use % TOPT_MAX_INPUTS;
+    if (use < 0)
+        op_tasks(f, group);
+    else if (input < f->k.model->op[op].ninputs)
+        use_tasks(f, op, input);
 }

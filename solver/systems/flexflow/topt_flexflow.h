@@ -120,8 +120,7 @@ struct topt_flexflow_search {
 };
 struct topt_flexflow_found {
     int64_t best_ns, start_ns;
-    int64_t tried, accepted, best_at; /* proposals */
-    int stalled; /* it ended as the last half of the search improved nothing */
+    int64_t tried, best_at; /* proposals */
 };
 /* The probability with which the rule takes a strategy that takes 'more_ns' more. */
 double topt_flexflow_accepts(double beta, int64_t more_ns);

@@ -36,6 +36,8 @@ typedef struct fake_event *cudaEvent_t;
 const char *cudaGetErrorString(cudaError_t rc);
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaGetDeviceCount(int *ret);
+enum cudaDeviceAttr { cudaDevAttrComputeCapabilityMajor = 75 };
+cudaError_t cudaDeviceGetAttribute(int *ret, enum cudaDeviceAttr a, int index);
 cudaError_t cudaSetDevice(int index);
 cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_all);
 cudaError_t cudaDeviceGetPCIBusId(char *ret, int len, int index);

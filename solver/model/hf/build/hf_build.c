@@ -492,10 +492,15 @@ static int dense_mlp(struct hf_builder *b, int x, int64_t inner, const char *par
     const struct hf_arch *a = b->a;
     struct topt_attrs attrs = {.activation = a->activation};
     char name[32];
-    snprintf(name, sizeof name, "%s%s", part, a->gated ? "gate_up" : "up");
-    x = topt_hf_linear(b, x, inner, a->gated ? 2 : 1, a->mlp_bias, name);
-    x = a->gated ? topt_hf_add(b, "glu", x, -1, &attrs, "%sglu", part)
-                 : topt_hf_add(b, "unary", x, -1, &attrs, "%sactivation", part);
+    int apart = a->gated && a->gates_apart && !*part, in = x;
+    const char *first = apart ? "gate" : a->gated ? "gate_up" : "up";
+    snprintf(name, sizeof name, "%s%s", part, first);
+    x = topt_hf_linear(b, x, inner, a->gated && !apart ? 2 : 1, a->mlp_bias, name);
+    x = a->gated && !apart ? topt_hf_add(b, "glu", x, -1, &attrs, "%sglu", part)
+                           : topt_hf_add(b, "unary", x, -1, &attrs, "%sactivation", part);
+    if (apart)
+        x = topt_hf_add(b, "mul", x, topt_hf_linear(b, in, inner, 1, a->mlp_bias, "up"),
+                        NULL, "glu");
     for (int i = 0; a->curved && i < 2; i++)
         x = topt_hf_add(b, "prelu_shared", x, -1, NULL, "%scurve%d", part, i);
     snprintf(name, sizeof name, "%sdown.norm", part);

@@ -166,6 +166,7 @@ struct hf_arch {
     int embed_inside;  /* sums and norm are of the narrow embeddings */
     int no_first_norm; /* the first block begins without one */
     int apart;         /* queries, keys and values are wanted in tensors of their own */
+    int gates_apart;   /* ... and what gates a feed-forward network, and what is gated */
     int disentangled;  /* scores by positions too, of tables that layers share */
     int64_t relative_rows; /* of that table */
     int places_projected;  /* ... of places, by a map of each layer's own */

@@ -91,7 +91,8 @@ static int alike_hubs(const struct topt_problem *p, int a, int b)
  * units keeps nothing inside of them. */
 static int hub_keeps(const struct topt_problem *p, int tensor, uint8_t ret[3])
 {
-    int n = 0, again = topt_problem_may_recompute(p, p->k.model->tensor[tensor].producer);
+    int n = 0, again = topt_problem_may_recompute(
+                           p, p->k.model->tensor[tensor].producer) == TOPT_AGAIN_ALL;
     if (again && p->reread[tensor] && p->k.settings->by_unit &&
         p->options.recompute == TOPT_RECOMPUTE_ALL) {
         ret[0] = TOPT_HUB_RECOMPUTE;
@@ -147,7 +148,7 @@ static int list_op(const struct topt_problem *p, struct family *f,
 {
     const struct topt_op *op = &p->k.model->op[f->op];
     int last = topt_problem_may_recompute(p, f->op), n = 0;
-    int first = last && p->options.recompute == TOPT_RECOMPUTE_ALL;
+    int first = p->options.recompute == TOPT_RECOMPUTE_ALL ? last : 0;
     for (int i = 0; i < list->n; i++) {
         int levels = levels_of(p, op, list->config[i]);
         for (int z = 0; z < TOPT_ZERO_COUNT; z++)

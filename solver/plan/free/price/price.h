@@ -273,10 +273,10 @@ static inline int64_t topt_parts_once(const struct topt_problem *p,
     return p->k.settings->by_unit ? paying : 1;
 }
 
-/* May operator 'op' be recomputed here? */
+/* May operator 'op' be recomputed here?  Where nothing is free to choose, enum topt_again. */
 static inline int topt_problem_may_recompute(const struct topt_problem *p, int op)
 {
-    return p->may_recompute && p->may_recompute[op];
+    return p->may_recompute ? p->may_recompute[op] : 0;
 }
 
 /* ---- family.c: configurations of alike operators, and of alike hubs ---------------- */

@@ -106,7 +106,10 @@ static int mark(struct topt_problem *p, struct topt_error *err)
 {
     const struct topt_model *m = p->k.model;
     if (p->options.blocks && p->options.recompute != TOPT_RECOMPUTE_NONE) {
-        if (topt_recomputable(m, p->k.settings, &p->may_recompute, err))
+        int all = p->options.recompute == TOPT_RECOMPUTE_ALL;
+        if (all ? topt_modules_again(m, p->k.settings, p->options.modules,
+                                     &p->may_recompute, NULL, err)
+                : topt_recomputable(m, p->k.settings, &p->may_recompute, err))
             return -1;
         topt_spans_recompute(&p->spans, m, p->k.settings);
     }
@@ -114,7 +117,8 @@ static int mark(struct topt_problem *p, struct topt_error *err)
         for (int k = 0; k < m->op[i].ninputs; k++) {
             int x = m->op[i].input[k];
             p->reread[m->op[i].operand[x].tensor] |=
-                (m->op[i].reads_back >> x & 1) || topt_problem_may_recompute(p, i);
+                (m->op[i].reads_back >> x & 1) ||
+                topt_problem_may_recompute(p, i) % TOPT_AGAIN_KEPT;
         }
     return 0;
 }
@@ -318,7 +322,7 @@ static uint64_t next_random(uint64_t *seed)
 static int fitting_keep(const struct family *f, int c, const struct topt_strategy *s,
                         const struct topt_model *m)
 {
-    int again = s->config[m->tensor[f->tensor].producer].recompute;
+    int again = s->config[m->tensor[f->tensor].producer].recompute == TOPT_AGAIN_ALL;
     if (f->at[c].hub_keep == TOPT_HUB_KEEP && again)
         return c + 1;
     return f->at[c].hub_keep == TOPT_HUB_RECOMPUTE && !again ? c - 1 : c;
