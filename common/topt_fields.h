@@ -114,6 +114,11 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "weights in bf16", NULL, "with fp8 and fewer bits: weights are stored and gathered in them (--fp8-param-gather of megatron; fp8-tensorwise of pytorch, torchtitan)") \
     X(CUDA_GRAPHS, cuda_graphs, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "cuda-graphs", "",                          \
       "off", NULL, "forward and backward are CUDA graphs, whose kernels the host does not start one by one (pytorch, megatron, torchtitan)") \
+    X(OFFLOAD, offload, LIST, 0, 63, TOPT_IN_ANY, PROBLEM, SBATCH, "offload", "LIST",                                 \
+      "everything on the GPUs", "optimizer,parameters,activations",                                                   \
+      "what rests in the host's memory: optimizer (deepspeed, megatron), parameters (with gradients and optimizer; pytorch, torchtitan, deepspeed), activations (pytorch, megatron)") \
+    X(OFFLOAD_FRACTION, offload_fraction, SHARE, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "offload-fraction", "F",        \
+      "1", NULL, "with --offload optimizer: the share of the optimizer that rests on the host (megatron; deepspeed with ZeRO-3)") \
     X(ACCOUNTING, accounting, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, TOPT, "accounting", "A",                             \
       "run", "run,paper,paper-reuse",                                                                                    \
       "memory accounting: run (what a run needs), paper (as papers count it) or paper-reuse (also copies kept in other layouts)")                       \

@@ -78,11 +78,11 @@ int main(int argc, char **argv)
         topt_training_own(t, "rings", "point", &rings);
         topt_training_operator(t, "linear", "classes", "rings", "{\"features\": 3}");
         topt_training_loss(t, "cross_entropy", "classes");
-        topt_training_optimizer(t, "adam", 0.05);
+        topt_training_optimizer(t, "adam", 0.1);
         topt_training_find_strategy(t, "lab-cpu", 0);
         topt_training_build_from(t, fill, NULL, 1);
         rc = (again && topt_training_load(t, argv[1])) ||
-             topt_training_run(t, 60, NULL) ||
+             topt_training_run(t, 400, NULL) ||
              topt_training_evaluate_from(t, fill, NULL, 2, &loss, &right) ||
              topt_training_parameter(t, "rings.p", radius) ||
              topt_training_save(t, argv[1]);

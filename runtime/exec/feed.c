@@ -5,6 +5,7 @@
  * (seed, step, place), so each rank makes just the numbers of its box and every plan
  * sees the same batches, however a batch is split over ranks or time. */
 #include "feed_file.h"
+#include "feed_images.h"
 #include "feed_model.h"
 #include "feed_table.h"
 #include "feed_text.h"

@@ -3,6 +3,7 @@
  * All pictures are read at once, cut and scaled to what the model takes, as bytes.  Another
  * folder for the same model has the same classes: its folders have numbers by the names that the
  * first one's have. */
+#include "feed_images.h"
 #include "feed_file.h"
 #include "feed_model.h"
 #include "feed_table.h"

@@ -183,6 +183,16 @@ static int simulate_stages(const struct args *a, const struct topt_plan_doc *p,
     return rc;
 }
 
+/* Its instructions are a device's. */
+static int all_on_device(const struct topt_plan_doc *p, struct topt_error *err)
+{
+    return p->settings.offload
+               ? topt_fail(err, TOPT_ERR_USAGE,
+                           "a part of this plan rests on the host, whose copies are not "
+                           "simulated; topt explain says what they cost")
+               : 0;
+}
+
 int topt_cmd_simulate(int argc, char **argv)
 {
     struct args a = {0};
@@ -193,7 +203,7 @@ int topt_cmd_simulate(int argc, char **argv)
     if (rc == 1)
         return 0;
     json_t *doc = rc ? NULL : topt_cli_read_plan(path[0], &err);
-    rc = !doc || topt_plan_read(topt_plan_in(doc), &p, &err) ||
+    rc = !doc || topt_plan_read(topt_plan_in(doc), &p, &err) || all_on_device(p, &err) ||
          (p->settings.stages > 1 ? simulate_stages(&a, p, topt_plan_in(doc), &err)
                                  : simulate(&a, p, &err));
     json_decref(doc);

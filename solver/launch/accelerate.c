@@ -16,9 +16,9 @@ static void write_fsdp(const struct job *j, struct topt_text *t)
                   "  fsdp_reshard_after_forward: %s\n"
                   "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"
                   "  fsdp_activation_checkpointing: false\n"
-                  "  fsdp_offload_params: false\n"
+                  "  fsdp_offload_params: %s\n"
                   "  fsdp_state_dict_type: SHARDED_STATE_DICT\n",
-                  yes(j->zero == 3));
+                  yes(topt_job_zero(j) == 3), yes(j->offload & JOB_HOST_PARAMETERS));
     if (j->tp > 1)
         topt_text_add(t,
                       "parallelism_config:\n"
@@ -32,7 +32,7 @@ static void write_fsdp(const struct job *j, struct topt_text *t)
 static int write_config(const struct job *j, struct sheet *s, struct topt_error *err)
 {
     struct topt_text t = {0};
-    int fsdp = j->zero >= 2 && j->gpus > 1;
+    int fsdp = topt_job_zero(j) >= 2 && (j->gpus > 1 || j->offload);
     topt_text_add(&t,
                   "compute_environment: LOCAL_MACHINE\n"
                   "distributed_type: %s\n"
@@ -95,6 +95,7 @@ static void remarks(const struct job *j, struct sheet *s)
      */
     if (j->recompute)
         topt_sheet_script(s, "model.gradient_checkpointing_enable()");
+    topt_job_offload_kept(j, s);
     if (j->precision == JOB_BF16)
         topt_sheet_script(s, "the model is loaded in bf16");
     if (j->tp > 1)

@@ -9,20 +9,37 @@
 
 #include "topt_json.h"
 
+/* The optimizer's share on the host is said of ZeRO-3 alone. */
+static void put_offload(const struct job *j, json_t *zero)
+{
+    json_t *o;
+    if (j->offload & JOB_HOST_STATES) {
+        o = json_pack("{s:s, s:b}", "device", "cpu", "pin_memory", 1);
+        if (j->offload_permille < 1000)
+            json_object_set_new(o, "ratio",
+                                json_real((double)j->offload_permille / 1000));
+        json_object_set_new(zero, "offload_optimizer", o);
+    }
+    if (j->offload & JOB_HOST_PARAMETERS)
+        json_object_set_new(zero, "offload_param",
+                            json_pack("{s:s, s:b}", "device", "cpu", "pin_memory", 1));
+}
+
 static json_t *config(const struct job *j)
 {
-    json_t *c =
-        json_pack("{s:I, s:I, s:{s:I}, s:{s:b}}", "train_micro_batch_size_per_gpu",
-                  (json_int_t)j->micro, "gradient_accumulation_steps",
-                  (json_int_t)j->steps, "zero_optimization", "stage", (json_int_t)j->zero,
-                  j->precision == JOB_F16_MIXED ? "fp16" : "bf16", "enabled",
-                  j->precision != JOB_F32);
+    json_t *c = json_pack("{s:I, s:I, s:{s:I}, s:{s:b}}",
+                          "train_micro_batch_size_per_gpu", (json_int_t)j->micro,
+                          "gradient_accumulation_steps", (json_int_t)j->steps,
+                          "zero_optimization", "stage", (json_int_t)topt_job_zero(j),
+                          j->precision == JOB_F16_MIXED ? "fp16" : "bf16", "enabled",
+                          j->precision != JOB_F32);
     if (!c)
         return NULL;
     /* By itself it hides communication from level 3 on alone. */
     if (j->overlap && j->zero >= 1)
         json_object_set_new(json_object_get(c, "zero_optimization"), "overlap_comm",
                             json_true());
+    put_offload(j, json_object_get(c, "zero_optimization"));
     if (j->tp == 1)
         json_object_set_new(c, "train_batch_size", json_integer(j->batch));
     else
@@ -78,6 +95,8 @@ static void remarks(const struct job *j, struct sheet *s)
                       "deepspeed.initialize() gets the optimizer (%s), the data loader "
                       "%lld samples per rank at a time",
                       j->optimizer, (long long)j->micro);
+    if (j->offload & JOB_HOST_STATES)
+        topt_sheet_script(s, "the optimizer is deepspeed.ops.adam.DeepSpeedCPUAdam");
     if (j->pp > 1)
         topt_sheet_script(s,
                           "the model is topt_pipeline.stages(LAYERS, LOSS, CLASS), and "

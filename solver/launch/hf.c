@@ -28,7 +28,7 @@ static const char *optimizer_of(const struct job *j)
 
 static int is_sharded(const struct job *j)
 {
-    return j->zero >= 2 && j->dp > 1;
+    return topt_job_zero(j) >= 2 && (j->dp > 1 || j->offload);
 }
 
 static int write_json(struct sheet *s, const char *name, json_t *doc,
@@ -52,9 +52,11 @@ static int write_fsdp(const struct job *j, struct sheet *s, struct topt_error *e
         return 0;
     if (write_json(s, "fsdp.json",
                    json_pack("{s:i, s:b, s:s, s:b, s:b, s:s}", "version", 2,
-                             "reshard_after_forward", j->zero == 3, "auto_wrap_policy",
-                             "TRANSFORMER_BASED_WRAP", "activation_checkpointing", 0,
-                             "cpu_offload", 0, "state_dict_type", "SHARDED_STATE_DICT"),
+                             "reshard_after_forward", topt_job_zero(j) == 3,
+                             "auto_wrap_policy", "TRANSFORMER_BASED_WRAP",
+                             "activation_checkpointing", 0, "cpu_offload",
+                             (j->offload & JOB_HOST_PARAMETERS) != 0, "state_dict_type",
+                             "SHARDED_STATE_DICT"),
                    err))
         return -1;
     if (j->steps == 1)
@@ -79,6 +81,10 @@ static int check(const struct job *j, struct topt_error *err)
             "state); torchrun does: topt launch --for torchrun");
     if (topt_job_train_fits(j, 2, err))
         return -1;
+    if (j->offload & JOB_HOST_KEPT)
+        return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                         "Trainer leaves no activations on the host; torchrun's script "
+                         "does: topt launch --for torchrun");
     if (!optimizer_of(j))
         return topt_job_refuse(j, "pytorch", err, "Trainer has no optimizer %s",
                                j->optimizer);

@@ -210,7 +210,10 @@ static int read_precision(const json_t *settings, struct job *j, struct topt_err
                                             : dtype;
     if (topt_json_string_or(settings, "settings", "low", &j->low, err) ||
         topt_json_bool_or(settings, "settings", "low_params", &j->low_params, err) ||
-        topt_json_bool_or(settings, "settings", "cuda_graphs", &j->cuda_graphs, err))
+        topt_json_bool_or(settings, "settings", "cuda_graphs", &j->cuda_graphs, err) ||
+        topt_json_int_or(settings, "settings", "offload", 0, 15, &j->offload, err) ||
+        topt_json_int_or(settings, "settings", "offload_permille", 0, 1000,
+                         &j->offload_permille, err))
         return -1;
     if (j->low)
         precision = "bf16-mixed";
@@ -227,6 +230,14 @@ const char *topt_job_precision(enum job_precision p)
 {
     static const char *const names[] = {"f32", "bf16-mixed", "bf16", "f64", "fp16-mixed"};
     return names[p];
+}
+
+int64_t topt_job_zero(const struct job *j)
+{
+    int64_t least = j->offload & JOB_HOST_PARAMETERS  ? 3
+                    : j->offload & JOB_HOST_GRADIENTS ? 2
+                                                      : 0;
+    return j->dp > 1 || j->zero > least ? j->zero : least;
 }
 
 int topt_job_even_stages(const struct job *j)

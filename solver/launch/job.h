@@ -32,12 +32,14 @@ struct job {
     int64_t nodes, per_node, gpus, dp, tp, pp, vp, ep, etp, cp, zero, micro, steps, batch,
         seq;
     int64_t recompute_layers; /* the first of each chunk of a stage alone; 0: all */
-    const char *modules; /* that are recomputed, with + between; "": whole layers */
+    const char *modules;      /* that are recomputed, with + between; "": whole layers */
     int64_t shard;            /* of 'dp', those that 'zero' shards over */
     /* 'dp' and what follows from it are 0 of a plan that splits operators each in its own way. */
     int cuda_graphs;
-    int recompute, overlap; /* hides reductions behind computation */
-    int sequence_parallel;  /* beside tensor parallelism */
+    int64_t offload;          /* what rests on the host, as bits: enum topt_offload */
+    int64_t offload_permille; /* of the optimizer's states */
+    int recompute, overlap;   /* hides reductions behind computation */
+    int sequence_parallel;    /* beside tensor parallelism */
     const json_t
         *layers; /* of each chunk of pipeline stages, in the model's order; NULL: none */
     enum topt_order_row order; /* their schedule */
@@ -52,9 +54,12 @@ struct job {
 int topt_job_read(const json_t *plan, struct job *ret,
                   struct topt_error *err) TOPT_MUST_CHECK;
 
+struct sheet;
 /* INFEASIBLE: "REASON; ask: topt plan MODEL ... --framework NAME". */
 int topt_job_refuse(const struct job *j, const char *framework, struct topt_error *err,
                     const char *reason, ...) TOPT_PRINTF(4, 5);
+/* The line of code for what layers keep on the host. */
+void topt_job_offload_kept(const struct job *j, struct sheet *s);
 /* Refuse a plan that does not train all parameters. */
 int topt_job_trains_all(const struct job *j, const char *framework,
                         struct topt_error *err) TOPT_MUST_CHECK;
@@ -65,6 +70,17 @@ int topt_job_splits(const struct job *j, const char *framework, int replicate,
 
 /* Has each of the pipeline's chunks as many layers as the others? */
 int topt_job_even_stages(const struct job *j);
+
+/* Bits of 'offload' (enum topt_offload of lower/, which this does not know). */
+enum {
+    JOB_HOST_STATES = 1,
+    JOB_HOST_GRADIENTS = 2,
+    JOB_HOST_PARAMETERS = 4,
+    JOB_HOST_KEPT = 8
+};
+/* The level of sharding to be said: on one data parallel rank what rests on the host is still that of a sharded
+ * parameter. */
+int64_t topt_job_zero(const struct job *j);
 
 const char *topt_job_precision(enum job_precision p);
 /* Does it compute in a type of two bytes beside weights in f32? */

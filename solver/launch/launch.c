@@ -63,7 +63,7 @@ static const struct target {
      .framework = "torchtitan",
      .write = topt_launch_torchtitan,
      .no_fp16 = "torchtitan scales no loss, so that it does not train in fp16",
-     .low = " rowwise mxfp8 ",
+     .low = " rowwise mxfp8 nvfp4 ",
      .modules = " op ",
      .pin = {"pytorch/torchtitan", "b5bcd76c66d0acb1a08b176d9639425bc55e0b2a",
              "2026-08-21", "not run"},

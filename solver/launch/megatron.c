@@ -60,6 +60,18 @@ static void write_low(const struct job *j, struct topt_text *t)
          "--reuse-grad-buf-for-mxfp8-param-ag");
 }
 
+static void write_offload(const struct job *j, struct topt_text *t)
+{
+    flag(t, j->offload & JOB_HOST_STATES,
+         "--optimizer-cpu-offload --use-precision-aware-optimizer "
+         "--overlap-cpu-optimizer-d2h-h2d");
+    if (j->offload & JOB_HOST_STATES && j->offload_permille < 1000)
+        topt_text_add(t, " \\\n    --optimizer-offload-fraction %.3f",
+                      (double)j->offload_permille / 1000);
+    if (j->offload & JOB_HOST_KEPT)
+        number(t, "--cpu-offloading-num-layers", j->model.layers - 1);
+}
+
 static void write_parallel(const struct job *j, struct topt_text *t)
 {
     number(t, "--tensor-model-parallel-size", j->tp);
@@ -81,7 +93,9 @@ static void write_parallel(const struct job *j, struct topt_text *t)
          "--sequence-parallel");
     number(t, "--micro-batch-size", j->micro);
     number(t, "--global-batch-size", j->batch);
-    flag(t, (j->zero == 1 && j->dp > 1) || j->low_params, "--use-distributed-optimizer");
+    flag(t, (j->zero == 1 && j->dp > 1) || j->low_params || j->offload & JOB_HOST_STATES,
+         "--use-distributed-optimizer");
+    write_offload(j, t);
     if (j->shard < j->dp)
         number(t, "--num-distributed-optimizer-instances", j->dp / j->shard);
     flag(t, j->dp > 1 && j->overlap, "--overlap-grad-reduce");

@@ -36,7 +36,8 @@ def setting(name, planned):
 
 DP = setting("DP", PLAN["dp"])
 TP = setting("TP", PLAN["tp"])
-ZERO = setting("FSDP", PLAN["zero"]) if DP > 1 else 0
+OFFLOAD = setting("OFFLOAD", PLAN["offload"])  # parameters, gradients and optimizer rest on the host
+ZERO = setting("FSDP", PLAN["zero"]) if DP > 1 or OFFLOAD else 0
 SHARD = setting("SHARD", PLAN["shard"] if DP == PLAN["dp"] else DP)  # of DP, those that FSDP shards over; the others are replicas
 RECOMPUTE = setting("RECOMPUTE", PLAN["recompute"])
 MICRO_BATCH = setting("MICRO_BATCH", PLAN["micro_batch"])
@@ -326,6 +327,9 @@ def shard(model, blocks, mesh):
     options = {"mesh": mesh, "reshard_after_forward": ZERO == 3, "shard_placement_fn": placement}
     if HALF:
         options["mp_policy"] = MixedPrecisionPolicy(param_dtype=HALF, reduce_dtype=torch.float32)
+    if OFFLOAD:
+        from torch.distributed.fsdp import CPUOffloadPolicy
+        options["offload_policy"] = CPUOffloadPolicy(pin_memory=torch.cuda.is_available())
     for module in list(model.modules()):
         for name, parameter in list(module.named_parameters(recurse=False)):
             if not parameter.ndim:  # a number alone can't be shared out

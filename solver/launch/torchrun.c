@@ -45,17 +45,27 @@ static void write_plan(const struct job *j, struct topt_text *t)
     char column[NAMES], row[NAMES];
     topt_text_add(t,
                   "PLAN = {\"id\": \"%s\", \"dp\": %lld, \"tp\": %lld, \"zero\": %lld, "
-                  "\"recompute\": %d, \"shard\": %lld,\n"
+                  "\"recompute\": %d, \"shard\": %lld, \"offload\": %d,\n"
                   "        \"micro_batch\": %lld, \"accumulation\": %lld, "
                   "\"precision\": \"%s\",\n"
                   "        \"column\": \"%s\",\n"
                   "        \"row\": \"%s\",\n"
                   "        \"train\": \"%s\", \"trained\": %lld}\n",
-                  j->id, (long long)j->dp, (long long)j->tp, (long long)j->zero,
-                  j->recompute, (long long)j->shard, (long long)j->micro,
+                  j->id, (long long)j->dp, (long long)j->tp, (long long)topt_job_zero(j),
+                  j->recompute, (long long)j->shard,
+                  (j->offload & JOB_HOST_PARAMETERS) != 0, (long long)j->micro,
                   (long long)j->steps, topt_job_precision(j->precision),
                   modules(TOPT_BY_COLUMN, column), modules(TOPT_BY_ROW, row), j->train,
                   (long long)j->trained);
+}
+
+void topt_job_offload_kept(const struct job *j, struct sheet *s)
+{
+    if (j->offload & JOB_HOST_KEPT)
+        topt_sheet_script(s,
+                          "forward and loss run inside of torchtune.training."
+                          "OffloadActivations(): what layers keep goes to the host on a "
+                          "stream of its own");
 }
 
 int topt_job_write_apply(const struct job *j, struct sheet *s, struct topt_error *err)
@@ -159,6 +169,7 @@ int topt_launch_torchrun(const struct job *j, struct sheet *s, struct topt_error
     topt_sheet_script(s, "train.py imports topt_apply: start(), apply(), optimizer(), "
                          "micro_batches(), rows()");
     remark_train(j, s);
+    topt_job_offload_kept(j, s);
     if (j->cuda_graphs)
         topt_sheet_script(s, "forward and backward are recorded as CUDA graphs: "
                              "torch.cuda.make_graphed_callables() or "

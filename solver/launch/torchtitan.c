@@ -166,12 +166,12 @@ static void write_stages(const struct job *j, struct topt_text *t)
 
 static void write_parallel(const struct job *j, struct topt_text *t)
 {
-    int sharded = j->zero >= 2;
+    int sharded = topt_job_zero(j) >= 2;
     int64_t shard = sharded ? j->shard : 1;
     set_number(t, "parallelism.data_parallel_replicate_degree", j->dp / shard);
     set_number(t, "parallelism.data_parallel_shard_degree", shard);
     set_word(t, "parallelism.fsdp_reshard_after_forward",
-             j->zero == 2 ? "never" : "always");
+             topt_job_zero(j) == 2 ? "never" : "always");
     set_number(t, "parallelism.tensor_parallel_degree", j->tp);
     if (j->tp > 1)
         topt_text_add(t, "    config.parallelism.enable_sequence_parallel = %s\n",
@@ -196,6 +196,8 @@ static void write_training(const struct job *j, struct topt_text *t)
     set_word(t, "training.mixed_precision_param", f32 ? "float32" : "bfloat16");
     topt_text_add(t, "    config.training.disable_cuda_graphs = %s\n",
                   j->cuda_graphs ? "False" : "True");
+    if (j->offload & JOB_HOST_PARAMETERS)
+        topt_text_add(t, "    config.training.enable_cpu_offload = True\n");
     if (j->recompute)
         topt_text_add(t, "    config.activation_checkpoint = %s.Config()\n",
                       checkpointing(j));
@@ -206,7 +208,9 @@ static void write_training(const struct job *j, struct topt_text *t)
 /* The converter of linear modules in layers, by the scaling of their products. */
 static const char *converter_of(const struct job *j)
 {
-    return strcmp(j->low, "mxfp8") ? "Float8LinearConverter" : "MXFP8LinearConverter";
+    return !strcmp(j->low, "mxfp8")   ? "MXFP8LinearConverter"
+           : !strcmp(j->low, "nvfp4") ? "NVFP4LinearConverter"
+                                      : "Float8LinearConverter";
 }
 
 static void write_low(const struct job *j, struct topt_text *t)
@@ -216,7 +220,7 @@ static void write_low(const struct job *j, struct topt_text *t)
                   "    config.model_spec.model = "
                   "converter.build().convert(config.model_spec.model)\n",
                   converter_of(j),
-                  strcmp(j->low, "mxfp8")
+                  !strcmp(j->low, "rowwise")
                       ? "recipe_name=\"rowwise\", filter_fqns=[\"lm_head\"]"
                       : "fqns=[\"layers\"]");
 }

@@ -184,6 +184,15 @@ static int check(const struct job *j, const struct known *k, const struct recipe
             "torchtune shards parameters or gradients, and this plan has data "
             "%lld with ZeRO-%lld; torchrun does that: topt launch --for torchrun",
             (long long)j->dp, (long long)j->zero);
+    if (j->offload & JOB_HOST_PARAMETERS && (j->gpus == 1 || r->bit == LORA))
+        return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                         "torchtune's %s leaves no parameters on the host; torchrun's "
+                         "script does: topt launch --for torchrun",
+                         r->name);
+    if (j->offload & JOB_HOST_KEPT && !j->recompute)
+        return topt_job_refuse(j, "pytorch --factors all", err,
+                               "torchtune leaves activations on the host beside "
+                               "checkpointing alone");
     if (!optimizer_of(j))
         return topt_job_refuse(j, "pytorch", err,
                                "torchtune's configurations do not train with %s",
@@ -211,6 +220,8 @@ static void write_parallel(const struct job *j, struct topt_text *t)
     set_number(t, "data_parallel_shard_dim", j->dp);
     set_number(t, "data_parallel_replicate_dim", 1);
     set(t, "fsdp_reshard_after_forward", yes(j->zero != 2));
+    if (j->offload & JOB_HOST_PARAMETERS)
+        set(t, "fsdp_cpu_offload", "True");
     set_number(t, "tensor_parallel_dim", j->tp);
     if (j->tp > 1)
         set(t, "tensor_parallel_plan._component_",
@@ -225,7 +236,7 @@ static void write_training(const struct job *j, struct topt_text *t)
     set(t, "dataset.packed", "True"); /* so that each sample has that length */
     set(t, "dtype", j->precision == JOB_F32 ? "fp32" : "bf16");
     set(t, "enable_activation_checkpointing", yes(j->recompute));
-    set(t, "enable_activation_offloading", "False");
+    set(t, "enable_activation_offloading", yes(j->offload & JOB_HOST_KEPT));
     set(t, "optimizer._component_", optimizer_of(j));
     set(t, "optimizer.fused", "True");
     set(t, "compile", "False");

@@ -87,6 +87,7 @@ struct topt_hw {
     int64_t workspace_bytes;
     int64_t allocator_permille; /* -1: as the framework's row says */
     double collective_share;    /* of a device's computing that a running one takes */
+    struct topt_hw_host host;   /* a device's share of it */
     struct link node, cluster;
     int ncurves;
     struct curve *curve;
@@ -672,6 +673,29 @@ static int read_curves(struct topt_hw *hw, const json_t *doc, struct topt_error 
     return 0;
 }
 
+/* The host of a node, of which each device has an equal share, and a link of its own. */
+static int read_host(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
+{
+    static const char *const fields[] = {"memory_bytes",     "memory_bandwidth",
+                                         "bytes_per_second", "assumed",
+                                         "source",           NULL};
+    const char *path = "host";
+    const json_t *host = json_object_get(doc, path);
+    struct topt_hw_host *h = &hw->host;
+    if (!host)
+        return 0;
+    if (need_object(doc, path, &host, err) || topt_json_only(host, path, fields, err) ||
+        topt_json_int(host, path, "memory_bytes", 1, (int64_t)1 << 60, &h->memory_bytes,
+                      err) ||
+        topt_json_real(host, path, "memory_bandwidth", 1e6, 1e18, &h->memory, err) ||
+        topt_json_real(host, path, "bytes_per_second", 1e6, 1e18, &h->link, err) ||
+        read_assumed(host, path, err))
+        return -1;
+    h->memory_bytes /= hw->per_node;
+    h->memory /= hw->per_node;
+    return need_source(host, path, err);
+}
+
 static int read_between(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
 {
     static const char *const fields[] = {"bytes_per_second", "latency_ns", "source",
@@ -690,7 +714,7 @@ static int read_document(struct topt_hw *hw, const json_t *doc, struct topt_erro
     static const char *const fields[] = {
         "format", "name",   "description", "nodes",  "gpus_per_node",
         "device", "links",  "collective",  "curves", "sources",
-        "bands",  "groups", "between",     NULL};
+        "bands",  "groups", "between",     "host",   NULL};
     int64_t nodes, per_node;
     const char *description = "";
     const json_t *sources = json_object_get(doc, "sources");
@@ -709,7 +733,7 @@ static int read_document(struct topt_hw *hw, const json_t *doc, struct topt_erro
     hw->per_node = (int)per_node;
     return read_device(hw, doc, err) || read_bands(hw, doc, err) ||
                    read_links(hw, doc, err) || read_curves(hw, doc, err) ||
-                   (hw->ngroups && read_between(hw, doc, err))
+                   read_host(hw, doc, err) || (hw->ngroups && read_between(hw, doc, err))
                ? -1
                : 0;
 }
@@ -889,6 +913,11 @@ int64_t topt_hw_allocator_permille(const struct topt_hw *hw, int64_t otherwise)
 int64_t topt_hw_workspace_bytes(const struct topt_hw *hw)
 {
     return hw->workspace_bytes;
+}
+
+const struct topt_hw_host *topt_hw_host(const struct topt_hw *hw)
+{
+    return &hw->host;
 }
 
 double topt_hw_collective_share(const struct topt_hw *hw)

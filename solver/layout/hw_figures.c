@@ -16,7 +16,8 @@ static const json_t *section_of(const json_t *doc, const char *name)
 
 json_t *topt_hw_assumed(const struct topt_hw *hw)
 {
-    static const char *const sections[] = {"device", "node", "cluster", "collective"};
+    static const char *const sections[] = {"device", "node", "cluster", "collective",
+                                           "host"};
     json_t *list = json_array(), *doc = topt_hw_to_json(hw), *name;
     for (size_t s = 0; s < sizeof sections / sizeof *sections; s++) {
         size_t i;

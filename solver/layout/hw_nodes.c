@@ -34,6 +34,20 @@ static void scale_network(json_t *links, double share)
     }
 }
 
+/* Devices that are left have the share of the host that they had. */
+static void scale_host(json_t *host, double share)
+{
+    json_t *bytes = json_object_get(host, "memory_bytes");
+    if (!host)
+        return;
+    json_object_set_new(
+        host, "memory_bytes",
+        json_integer((json_int_t)(share * (double)json_integer_value(bytes))));
+    json_object_set_new(
+        host, "memory_bandwidth",
+        json_real(share * json_number_value(json_object_get(host, "memory_bandwidth"))));
+}
+
 struct topt_hw *topt_hw_of_nodes(const struct topt_hw *hw, int64_t gpus,
                                  struct topt_error *err)
 {
@@ -63,6 +77,7 @@ struct topt_hw *topt_hw_of_nodes(const struct topt_hw *hw, int64_t gpus,
             json_object_set_new(doc, "nodes", json_integer(nodes * per_node / gpus));
         topt_hw_drop_larger(doc, doc);
         scale_network(json_object_get(doc, "links"), (double)gpus / per_node);
+        scale_host(json_object_get(doc, "host"), (double)gpus / per_node);
     }
     struct topt_hw *ret = topt_hw_from_json(doc, err);
     json_decref(doc);

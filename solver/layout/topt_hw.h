@@ -123,6 +123,14 @@ const struct topt_band *topt_hw_bands(const struct topt_hw *hw); /* of a time, b
  * measured on these devices, else the framework's own, 'otherwise', which stays 0 without an allocator. */
 int64_t topt_hw_allocator_permille(const struct topt_hw *hw, int64_t otherwise);
 
+/* A device's share of its node's host: its memory, and the rate at which the host reads and writes that; and the
+ * rate of the device's own link to it, each way.  Bytes, and bytes a second; zeros where the profile says nothing. */
+struct topt_hw_host {
+    int64_t memory_bytes;
+    double memory, link;
+};
+const struct topt_hw_host *topt_hw_host(const struct topt_hw *hw);
+
 /* The share of a device's computing that a collective takes while it runs beside it. */
 double topt_hw_collective_share(const struct topt_hw *hw);
 

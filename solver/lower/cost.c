@@ -156,6 +156,9 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
         return -1;
     topt_live_end(t->alive, TOPT_LIVE_END);
     topt_param_buffers(f, op, c, &t->cost);
+    struct topt_host_traffic host;
+    topt_param_offload(f, op, c, &t->cost, &host);
+    topt_tally_offload(t, &host);
     topt_tally_hide(t);
     topt_tally_eager(t, op, again ? TOPT_CLASS_RECOMPUTED : TOPT_CLASS_KEPT);
     if (c->recompute == TOPT_AGAIN_KEPT)
@@ -434,7 +437,7 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
         n = cost_recomputed(&e, ret);
     else
         n = cost_kept(&e, ret);
-    const struct topt_weights *w = &topt_weights[k->settings->accounting];
+    const struct topt_weights *w = topt_weights_of(k->settings);
     for (int i = 0; i < n; i++) { /* both ends have the allocator's share already */
         /* The papers count the producer's copy with its operator, and beside it the consumer's,
          * or a hub's, where it has another layout and is kept. */

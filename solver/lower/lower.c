@@ -374,8 +374,7 @@ static int charge_left_out(struct topt_program *p, const struct topt_strategy *s
     for (int i = p->micro_begin; i < p->micro_end && !rc; i++) {
         const struct topt_instr *in = &p->instr[i];
         if (in->kind == TOPT_I_KERNEL && !in->backward &&
-            topt_runs_again(&s->config[in->op]) &&
-            !demanded[in->op])
+            topt_runs_again(&s->config[in->op]) && !demanded[in->op])
             left_out[in->op] += p->time[i].ns;
     }
     for (int i = p->micro_begin; i < p->micro_end && !rc; i++) {

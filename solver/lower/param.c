@@ -188,20 +188,30 @@ static enum topt_element grad_element(const struct topt_settings *s)
                                                            : TOPT_ELEM_REAL;
 }
 
+/* Of the states those that rest on a device. */
+static int64_t kept_permille(const struct topt_settings *s)
+{
+    return s->offload & TOPT_OFFLOAD_STATE ? 1000 - s->offload_permille : 1000;
+}
+
 int topt_parameter_bytes(const struct topt_settings *s)
 {
     int number = topt_element_bytes(s, TOPT_ELEM_STATE);
     int bytes = topt_element_bytes(s, TOPT_ELEM_REAL);
     if (topt_accounting_is_papers(s->accounting))
         return bytes;
-    bytes += topt_element_bytes(s, grad_element(s));
-    bytes += has_master(s) ? number : 0;
-    if (s->shard_f32 && has_master(s)) /* as far as it is sharded */
-        bytes -= topt_element_bytes(s, TOPT_ELEM_REAL);
+    if (s->offload & TOPT_OFFLOAD_PARAM)
+        return 0;
+    int state = has_master(s) ? number : 0;
     for (int k = 0; k < 2; k++) {
         enum keeps keeps = optimizers[s->optimizer].state[k];
-        bytes += keeps == NUMBERS ? number : keeps == EIGHTHS;
+        state += keeps == NUMBERS ? number : keeps == EIGHTHS;
     }
+    bytes += (int)(state * kept_permille(s) / 1000);
+    if (!(s->offload & TOPT_OFFLOAD_GRADIENT))
+        bytes += topt_element_bytes(s, grad_element(s));
+    if (s->shard_f32 && has_master(s)) /* as far as it is sharded */
+        bytes -= topt_element_bytes(s, TOPT_ELEM_REAL);
     return bytes;
 }
 
@@ -211,7 +221,11 @@ struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
 {
     struct topt_least_parameters sum = {0};
     double each = topt_parameter_bytes(s), value = topt_element_bytes(s, TOPT_ELEM_REAL);
-    double gradient = each > value ? topt_element_bytes(s, grad_element(s)) : 0;
+    double gradient = each > value && !(s->offload & TOPT_OFFLOAD_GRADIENT)
+                          ? topt_element_bytes(s, grad_element(s))
+                          : 0;
+    if (s->offload & TOPT_OFFLOAD_PARAM)
+        return sum;
     for (int i = 0; i < m->nops; i++)
         for (int x = 0; x < m->op[i].spec->noperands; x++) {
             const struct topt_op *o = &m->op[i];
@@ -499,8 +513,20 @@ struct gathered {
     int64_t made, reduced; /* the gradient as backward makes it, and as it is reduced */
 };
 
+/* The level of what a device holds: one without replicas moves between device and host as a sharded one does. */
+static enum topt_zero held_at(const struct param *p)
+{
+    int64_t away = p->f->settings->offload;
+    if (p->at || topt_layout_partial_mask(&p->partial))
+        return p->at;
+    return away & TOPT_OFFLOAD_PARAM      ? TOPT_ZERO_PARAM
+           : away & TOPT_OFFLOAD_GRADIENT ? TOPT_ZERO_GRADIENT
+                                          : p->at;
+}
+
 static struct gathered gathered_of(const struct param *p)
 {
+    enum topt_zero at = held_at(p);
     const struct topt_mesh *mesh = p->f->mesh;
     const struct topt_settings *s = p->f->settings;
     const struct topt_shape *shape = &p->shape;
@@ -512,13 +538,13 @@ static struct gathered gathered_of(const struct param *p)
         value = packed.bytes;
     }
     struct gathered g = {0};
-    if (p->at == TOPT_ZERO_PARAM)
+    if (at == TOPT_ZERO_PARAM)
         g.value = s->low_params && is_low(p)
                       ? topt_low_parameter_bytes(
                             s, topt_layout_elements(mesh, shape, &p->whole)) /
                             2
                       : value;
-    if (p->at == TOPT_ZERO_GRADIENT)
+    if (at == TOPT_ZERO_GRADIENT)
         g.whole = value;
     if (!topt_is_trained(p->o, p->x))
         return g;
@@ -526,7 +552,7 @@ static struct gathered gathered_of(const struct param *p)
     g.made = value;
     if (is_sparse(p->at))
         return g;
-    if (p->at >= TOPT_ZERO_GRADIENT) /* as backward makes it, and as it is reduced */
+    if (at >= TOPT_ZERO_GRADIENT) /* as backward makes it, and as it is reduced */
         g.grad = g.reduced == value ? value : value + g.reduced;
     else if (topt_layout_partial_mask(&p->partial))
         g.grad = g.reduced; /* buckets */
@@ -584,10 +610,11 @@ static void hold_in_units(const struct param *p, struct topt_fragment_cost *cost
 {
     const struct topt_settings *s = p->f->settings;
     struct gathered g = gathered_of(p);
-    if (p->at < TOPT_ZERO_GRADIENT || !s->by_schedule) {
+    enum topt_zero at = held_at(p);
+    if (at < TOPT_ZERO_GRADIENT || !s->by_schedule) {
         cost->class_bytes[TOPT_CLASS_BUFFERS] +=
-            p->at < TOPT_ZERO_GRADIENT ? g.grad
-                                       : share_of_units(g, &p->f->model->share[p->op]);
+            at < TOPT_ZERO_GRADIENT ? g.grad
+                                    : share_of_units(g, &p->f->model->share[p->op]);
         return;
     }
     if (topt_settings_scheduled(s)) {
@@ -646,10 +673,72 @@ void topt_param_buffers(const struct topt_fragments *f, int op,
             hold_in_units(&p, cost);
         else if (f->settings->gather == TOPT_GATHER_POOL)
             *bytes += held_in_pools(&p);
-        if (master_alone && p.at == TOPT_ZERO_PARAM && topt_is_trained(w.o, x))
+        if (master_alone && held_at(&p) == TOPT_ZERO_PARAM && topt_is_trained(w.o, x))
             cost->class_bytes[TOPT_CLASS_PARAM] -= topt_block_bytes(
                 f->mesh, f->settings, &p.shape, &p.sharded, TOPT_ELEM_REAL);
     }
+}
+
+/* What is moved of a parameter's own part, and worked on by the host.  FSDP2 copies its shards in f32, and adds
+ * gradients up on the host; DeepSpeed adds them up on the device, from which each micro-batch but the first fetches
+ * what is there (async_accumulate_grad_in_cpu_via_gpu and partition_grads, edaa722). */
+static void add_traffic(const struct param *p, struct topt_host_traffic *h)
+{
+    const struct topt_settings *s = p->f->settings;
+    int64_t n = topt_layout_elements(p->f->mesh, &p->shape, &p->sharded);
+    int64_t value = n * topt_element_bytes(s, TOPT_ELEM_REAL), rounds = s->micro_batches;
+    int64_t grad = n * topt_element_bytes(s, grad_element(s));
+    int64_t moved = s->shard_f32 && has_master(s)
+                        ? n * topt_element_bytes(s, TOPT_ELEM_STATE)
+                        : value;
+    if (p->o->attrs.bits)
+        moved = n * p->o->attrs.bits / 8;
+    if (s->offload & TOPT_OFFLOAD_PARAM) {
+        h->fetched[0] += is_read(p->o, 0, p->x) ? rounds * moved : 0;
+        h->fetched[1] +=
+            is_read(p->o, 1, p->x) && p->at != TOPT_ZERO_GRADIENT ? rounds * moved : 0;
+    }
+    if (!topt_is_trained(p->o, p->x))
+        return;
+    if (s->offload & TOPT_OFFLOAD_GRADIENT) {
+        h->rests += n * topt_element_bytes(s, TOPT_ELEM_WIDE);
+        h->put += rounds * grad;
+        h->fetched[1] += s->shard_f32 ? 0 : (rounds - 1) * grad;
+    } else {
+        h->ends += grad * s->offload_permille / 1000;
+    }
+    if (!(s->offload & TOPT_OFFLOAD_PARAM))
+        h->returns += value * s->offload_permille / 1000;
+    h->worked +=
+        (n * topt_element_bytes(s, TOPT_ELEM_WIDE) + (has_master(s) ? 0 : 2 * value)) *
+        s->offload_permille / 1000;
+}
+
+void topt_param_offload(const struct topt_fragments *f, int op,
+                        const struct topt_config *c, struct topt_fragment_cost *cost,
+                        struct topt_host_traffic *ret)
+{
+    struct topt_op_writer w = topt_op_writer(f, op, 0, c, NULL);
+    const struct topt_settings *s = f->settings;
+    int64_t *bytes = cost->class_bytes;
+    *ret = (struct topt_host_traffic){.rests = 0};
+    for (int x = 0; s->offload & ~TOPT_OFFLOAD_ACTIVATIONS && x < w.o->spec->noperands;
+         x++)
+        if (is_param(w.o, x)) {
+            struct param p = param_of(&w, x);
+            add_traffic(&p, ret);
+        }
+    int64_t state = bytes[TOPT_CLASS_STATE] * (1000 - kept_permille(s)) / 1000;
+    ret->rests += state;
+    ret->worked += 2 * state;
+    bytes[TOPT_CLASS_STATE] -= state;
+    if (s->offload & TOPT_OFFLOAD_GRADIENT)
+        bytes[TOPT_CLASS_GRAD] = 0;
+    if (s->offload & TOPT_OFFLOAD_PARAM) {
+        ret->rests += bytes[TOPT_CLASS_PARAM];
+        bytes[TOPT_CLASS_PARAM] = 0;
+    }
+    cost->host_bytes = ret->rests;
 }
 
 /* ---- at the end of a step ---------------------------------------------------------- */

@@ -14,6 +14,16 @@ int topt_optimizer_eager(enum topt_optimizer o);
  * (settings.shard_f32), are taken off. */
 void topt_param_buffers(const struct topt_fragments *f, int op,
                         const struct topt_config *c, struct topt_fragment_cost *cost);
+/* Bytes of an operator's parameters, gradients and states on the host; those that are copied from there, forward and
+ * backward, and to there, in all micro-batches; at the end, to there and from there; and what the host's optimizer
+ * reads and writes. */
+struct topt_host_traffic {
+    int64_t rests, fetched[2], put, ends, returns, worked;
+};
+/* Take what rests on the host (settings.offload) off the bytes of a device, after topt_param_buffers(). */
+void topt_param_offload(const struct topt_fragments *f, int op,
+                        const struct topt_config *c, struct topt_fragment_cost *cost,
+                        struct topt_host_traffic *ret);
 int topt_param_init(const struct topt_op_writer *w, int operand);
 /* The buffers that kernels of the direction read as b->value, and their end. */
 int topt_params_open(const struct topt_op_writer *w);

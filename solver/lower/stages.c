@@ -280,7 +280,7 @@ static int part_ns(struct stages *x, int first, int last, int parts, int64_t *re
             const struct topt_part_time *t = &x->time[i].at[d];
             host += t->host_ns;
             sum += t->compute_ns + t->waited_ns;
-            aside += t->gather_ns + t->reduce_ns;
+            aside += t->gather_ns + t->reduce_ns + t->update_ns;
         }
     *ret = sum;
     *late = 0;

@@ -165,6 +165,7 @@ int topt_totals_init(struct topt_totals *t, const struct topt_costing *k,
                      struct topt_error *err)
 {
     *t = (struct topt_totals){.model = k->model, .settings = k->settings, .last_ns = -1};
+    t->host_rate = topt_hw_host(k->hw)->link;
     topt_schedule_init(&t->schedule, 1, topt_hw_collective_share(k->hw));
     t->recomputed = calloc((size_t)k->model->nops + 1, sizeof *t->recomputed);
     if (!t->recomputed || (k->settings->by_schedule && open_units(t)) ||
@@ -221,6 +222,7 @@ int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_co
     sum->whole_bytes += c->whole_bytes;
     sum->made_bytes += c->made_bytes;
     sum->reduced_bytes += c->reduced_bytes;
+    sum->host_bytes += c->host_bytes;
     for (int i = 0; i < TOPT_CLASS_COUNT; i++)
         bad |= __builtin_add_overflow(sum->class_bytes[i], c->class_bytes[i],
                                       &sum->class_bytes[i]);
@@ -353,6 +355,24 @@ static void find_work(const struct topt_totals *t, int from, int to, int again,
     p->work[again] -= p->waiting[again];
 }
 
+/* What layers but the last keep goes to the host, and comes back. */
+static void save(struct topt_totals *t)
+{
+    int last = t->npieces - 1;
+    while (last >= 0 && t->bytes[last].layer < 0)
+        last--;
+    t->saved_bytes = 0;
+    for (int i = 0; i < last; i++) {
+        if (t->bytes[i].layer < 0 || t->bytes[i].layer == t->bytes[last].layer)
+            continue;
+        int64_t ns = (int64_t)(1e9 * (double)t->bytes[i].kept *
+                               (double)t->settings->micro_batches / t->host_rate);
+        t->spent[i].at[TOPT_DURING_FORWARD].save_ns = ns;
+        t->spent[i].at[TOPT_DURING_BACKWARD].save_ns = ns;
+        t->saved_bytes += t->bytes[i].kept;
+    }
+}
+
 /* The bytes of pieces, from those of their operators. */
 static void fold_bytes(struct topt_totals *t)
 {
@@ -373,6 +393,8 @@ static void fold_bytes(struct topt_totals *t)
         find_work(t, from, to, 0, p);
         find_work(t, from, to, 1, p);
     }
+    if (t->settings->offload & TOPT_OFFLOAD_ACTIVATIONS)
+        save(t);
 }
 
 /* The time and bytes of the step's schedule, once for strategies that take the same. */
@@ -417,6 +439,39 @@ static void put_held(const struct topt_totals *t, struct topt_strategy_cost *cos
     cost->crossing_cap = t->last_held[TOPT_HELD_WAITING];
 }
 
+/* By how much what rests on the host makes the step longer: the schedule without it, which is run anew. */
+static int find_host_wait(struct total *s, int64_t ns)
+{
+    struct topt_totals *t = s->t;
+    struct topt_strategy_cost *cost = s->cost;
+    struct topt_training_step step = {t->last, NULL, t->npieces,
+                                      t->settings->micro_batches};
+    int64_t without, late;
+    for (int i = 0; i < t->npieces; i++)
+        for (int d = 0; d < TOPT_DURING_COUNT; d++) {
+            struct topt_part_time *at = &t->last[i].at[d];
+            cost->host_update_ns += at->update_ns;
+            at->fetch_ns = at->put_ns = at->save_ns = at->update_ns = 0;
+        }
+    t->last_ns = -1; /* 'last' is no strategy's any more */
+    if (topt_step_run(&t->schedule, &step, &without, &late, NULL, s->err))
+        return -1;
+    cost->host_wait_ns = topt_max(ns - without, (int64_t)0);
+    return 0;
+}
+
+/* Of pipeline stages the means.  A stage that has gone backward for the last time waits for the host's optimizer. */
+static void put_host_of_stages(const struct topt_totals *t,
+                               struct topt_strategy_cost *cost)
+{
+    int64_t stages = t->settings->stages;
+    for (int i = 0; i < t->npieces; i++)
+        cost->host_update_ns += t->spent[i].at[TOPT_DURING_END].update_ns / stages;
+    cost->host_bytes = t->layers.summed.host_bytes / stages;
+    cost->host_wait_ns = topt_min(cost->host_update_ns, cost->sum.network_ns);
+    cost->sum.network_ns -= cost->host_wait_ns;
+}
+
 /* Add the part of asynchronous communication that the schedule exposes. */
 static int add_exposed(struct total *s)
 {
@@ -432,7 +487,10 @@ static int add_exposed(struct total *s)
         return -1;
     sum->compute_ns += s->t->last_late_ns;
     sum->basis_ns[TOPT_BASIS_ANALYTIC] += s->t->last_late_ns;
-    left = ns - sum->compute_ns - sum->network_ns;
+    if (s->t->settings->offload && find_host_wait(s, ns))
+        return -1;
+    left = ns - sum->compute_ns - sum->network_ns - s->cost->host_wait_ns;
+    sum->basis_ns[TOPT_BASIS_ANALYTIC] += s->cost->host_wait_ns;
     sum->network_ns += left;
     for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
         int64_t part =
@@ -462,11 +520,15 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
     if (t->layers.stays) {
         fold_bytes(t);
         t->layers.summed = cost.sum;
-        return topt_stages_cost(&t->layers, st, ret, err);
+        if (topt_stages_cost(&t->layers, st, ret, err))
+            return -1;
+        put_host_of_stages(t, ret);
+        return 0;
     }
     if (t->bytes)
         put_held(t, &cost);
-    cost.time_ns = cost.sum.compute_ns + cost.sum.network_ns;
+    cost.time_ns = cost.sum.compute_ns + cost.sum.network_ns + cost.host_wait_ns;
+    cost.host_bytes = cost.sum.host_bytes + t->saved_bytes;
     cost.memory_bytes =
         cost.recomputed_bytes + cost.transient_cap + cost.crossing * cost.crossing_cap;
     for (int i = 0; i <= TOPT_CLASS_KEPT; i++)

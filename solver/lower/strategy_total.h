@@ -51,6 +51,8 @@ struct topt_totals {
     struct topt_op_bytes *held;
     int *until;
     int64_t last_held[TOPT_HELD_COUNT];
+    double host_rate;    /* bytes a second between device and host, each way */
+    int64_t saved_bytes; /* of what a micro-batch keeps, on the host */
     struct topt_schedule schedule;
     struct topt_layers layers; /* of pipeline stages: 'stays' is NULL without them */
 };

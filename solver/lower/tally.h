@@ -79,6 +79,9 @@ struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr 
 /* In which the host starts the kernels of the instruction that was priced last, as often as it happens in a
  * micro-batch. */
 int64_t topt_tally_host_ns(const struct topt_tally *t);
+/* Put the time of copies between host and device, and of the host's optimizer, beside the device's. */
+struct topt_host_traffic;
+void topt_tally_offload(struct topt_tally *t, const struct topt_host_traffic *h);
 struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_error *err);
 /* Count the bytes that a framework's kernels keep and hold at once beside ours: 'cls' is
  * where they keep. */
@@ -109,18 +112,18 @@ void topt_tally_hide(struct topt_tally *t);
 struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t, int op);
 
 /* The weights of classes: the one place where the papers' accounting differs. */
-extern const struct topt_weights {
+struct topt_weights {
     int64_t cls[TOPT_CLASS_COUNT], flight, output;
     int64_t copy; /* of a tensor kept in another layout than where it was made */
-} topt_weights[];
+};
+const struct topt_weights *topt_weights_of(const struct topt_settings *s);
 /* The bytes of a tensor, or its gradient, that are there at once, of 'bytes' in the settings' type: a
  * kernel of the loss may make logits by chunks, and other tensors may be in f32 (rest_f32). */
 int64_t topt_held_bytes(const struct topt_costing *k, int tensor, int64_t bytes);
 /* Bytes that wait. */
 static inline int64_t topt_in_flight(const struct topt_costing *k, int64_t bytes)
 {
-    return topt_with_allocator(k->settings,
-                               bytes * topt_weights[k->settings->accounting].flight);
+    return topt_with_allocator(k->settings, bytes * topt_weights_of(k->settings)->flight);
 }
 
 #endif

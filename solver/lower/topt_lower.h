@@ -137,6 +137,15 @@ enum topt_dispatch {
 };
 const char *topt_dispatch_name(enum topt_dispatch d);
 
+/* What rests in the host's memory, which devices reach by a link of their own; bits.  Of the optimizer's states a
+ * fraction may, and their part of parameters is updated by the host. */
+enum topt_offload {
+    TOPT_OFFLOAD_STATE = 1,
+    TOPT_OFFLOAD_GRADIENT = 2,
+    TOPT_OFFLOAD_PARAM = 4,
+    TOPT_OFFLOAD_ACTIVATIONS = 8 /* what layers but the last keep for backward */
+};
+
 /* The settings that decide bytes besides the layouts. */
 struct topt_settings {
     enum topt_dtype dtype;         /* of activations, weights and gradients */
@@ -193,6 +202,8 @@ struct topt_settings {
     int low_apart;     /* low: by torchao's casts, not Transformer Engine's */
     int low_params;    /* low: their weights are stored and gathered in these bits */
     enum topt_dispatch dispatch;
+    int64_t offload;          /* bits of enum topt_offload */
+    int64_t offload_permille; /* of the states, those that rest on the host */
     int experts_apart; /* products of each of a device's experts are kernels of their own */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
@@ -354,7 +365,7 @@ int64_t topt_recomputed_at_once(const struct topt_model *m, const struct topt_se
 /* What a framework runs again in backward, said once for the whole model: bits.  WHOLE is each layer; the others
  * are modules of Megatron-LM's --recompute-modules (core/transformer/transformer_config.py, d98e8a6) and
  * torchtitan's SelectiveAC (distributed/activation_checkpoint.py, b5bcd76), whose rules modules.c has. */
-enum topt_module {
+enum topt_recompute_module {
     TOPT_MODULE_WHOLE = 1,
     TOPT_MODULE_CORE_ATTN = 2,
     TOPT_MODULE_MLP = 4,
@@ -591,6 +602,7 @@ struct topt_fragment_cost {
     /* Under by_schedule, where units are gathered: parameters, whole, twice in a micro-batch or from
      * forward to backward; their gradients as backward makes them and as they are reduced. */
     int64_t gathered_bytes, whole_bytes, made_bytes, reduced_bytes;
+    int64_t host_bytes; /* that rest on the host; but activations */
 };
 
 /* Where costs come from. */
@@ -795,6 +807,9 @@ struct topt_strategy_cost {
     int64_t memory_bytes, time_ns;
     int64_t recomputed_bytes, transient_cap, crossing_cap;
     int crossing, at_loss; /* 'at_loss': transient_cap is of the loss operator */
+    /* On the host, of this device; so much of the time is due to what rests there (of stages the mean of the
+     * host's own work); and what the host's optimizer takes. */
+    int64_t host_bytes, host_wait_ns, host_update_ns;
     struct topt_stage_costs stage;
 };
 int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy *s,

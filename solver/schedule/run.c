@@ -13,8 +13,8 @@
 
 /* The resources of one owner, each of which runs one task at a time.  An asynchronous task that takes
  * several links is at the first. */
-enum { DEVICE, WAITED, ASIDE, RUNNERS = ASIDE + TOPT_LINK_HOST + 1 };
-enum { LINKS = (1 << TOPT_LINK_COUNT) - 1, ALL = (2 << TOPT_LINK_HOST) - 1 };
+enum { DEVICE, WAITED, ASIDE, RUNNERS = ASIDE + TOPT_LINKS };
+enum { LINKS = (1 << TOPT_LINK_COUNT) - 1, ALL = (1 << TOPT_LINKS) - 1 };
 
 struct runner {
     int task; /* -1: nothing */
@@ -38,6 +38,7 @@ struct engine {
     struct topt_schedule *s;
     int64_t now;
     double beside; /* rate of computing beside a move */
+    int runners;   /* those that some task needs are before this */
     struct owner *owner;
     struct queue ended;
     int *next;              /* by task: the one after it in its queue */
@@ -134,7 +135,7 @@ static int first_asked(const struct engine *e, const struct owner *o, unsigned a
 static void start_async(struct engine *e, struct owner *o)
 {
     int claimed = 0;
-    for (int at = ASIDE; at < RUNNERS; at++)
+    for (int at = ASIDE; at < e->runners; at++)
         claimed |= links_of(e, &o->at[at]);
     for (unsigned asked = ~o->empty; asked && claimed != ALL;) {
         int links = first_asked(e, o, asked);
@@ -153,7 +154,7 @@ static void start_async(struct engine *e, struct owner *o)
 static void set_rates(struct engine *e, struct owner *o)
 {
     int taken = links_of(e, &o->at[WAITED]), moves = 0;
-    for (int at = ASIDE; at < RUNNERS; at++) {
+    for (int at = ASIDE; at < e->runners; at++) {
         int links = links_of(e, &o->at[at]);
         o->at[at].rate = links & taken ? 0 : 1;
         moves |= links & LINKS && !(links & taken);
@@ -174,7 +175,7 @@ static void expose(struct engine *e, struct owner *o, int64_t ns)
 {
     if (o->at[DEVICE].task >= 0)
         return;
-    for (int at = WAITED; at < RUNNERS; at++)
+    for (int at = WAITED; at < e->runners; at++)
         if (o->at[at].task >= 0 && o->at[at].rate > 0) {
             e->s->task[o->at[at].task].exposed_ns += ns;
             return;
@@ -203,7 +204,7 @@ static int step(struct engine *e)
         if (~o->empty)
             start_async(e, o);
         set_rates(e, o);
-        for (int at = 0; at < RUNNERS; at++) {
+        for (int at = 0; at < e->runners; at++) {
             o->at[at].end = end_of(e, &o->at[at]);
             next = topt_min(o->at[at].end, next);
         }
@@ -212,7 +213,7 @@ static int step(struct engine *e)
         return 0;
     for (struct owner *o = e->owner; o < last; o++) {
         expose(e, o, next - e->now);
-        for (int at = 0; at < RUNNERS; at++) {
+        for (int at = 0; at < e->runners; at++) {
             struct runner *r = &o->at[at];
             if (r->task < 0)
                 continue;
@@ -275,6 +276,11 @@ int topt_schedule_run(struct topt_schedule *s, struct topt_error *err)
         return 0;
     }
     struct engine e = {.s = s, .beside = s->share < 0.99 ? 1 - s->share : 0.01};
+    int links = 0;
+    for (int i = 0; i < s->n; i++)
+        links |= s->task[i].async ? s->task[i].links : 0;
+    for (e.runners = ASIDE; links >> (e.runners - ASIDE);)
+        e.runners++;
     e.next = malloc(((size_t)s->n + 1) * sizeof *e.next);
     e.owner = calloc((size_t)s->owners + 1, sizeof *e.owner);
     if (e.next && e.owner)

@@ -27,9 +27,11 @@ struct step {
     int begun, opened; /* the chain when the visited unit began, and the one before it */
     int awaited[4], nawaited; /* what the next task of the chain waits for, too */
     int reducing[2];          /* the last reductions */
+    int saving[2];            /* ... and copies to the host */
     int *there;               /* by piece: the task that gathers its parameters */
     int *forward, *backward;  /* ... what it computes */
     int *reduced;             /* ... the reduction of its gradients */
+    int *saved, *loaded;      /* ... the copies of what it keeps, to the host and back */
     int ahead; /* the first task of the unit before, whose work the gather runs beside */
     int last;  /* the last piece whose parameters are gathered; -1: none are */
     int again; /* the first task of the layer that is recomputed */
@@ -52,6 +54,10 @@ void topt_piece_time_add(struct topt_piece_time *sum, const struct topt_piece_ti
         a->gather_ns += b->gather_ns;
         a->reduce_ns += b->reduce_ns;
         a->host_ns += b->host_ns;
+        a->fetch_ns += b->fetch_ns;
+        a->put_ns += b->put_ns;
+        a->save_ns += b->save_ns;
+        a->update_ns += b->update_ns;
         a->asks += b->asks;
         a->waited_links |= b->waited_links;
         a->exchange_links |= b->exchange_links;
@@ -107,6 +113,12 @@ static int move(struct step *x, int64_t ns, uint8_t links, int before, int *ret)
     return 0;
 }
 
+/* A copy between host and device, or the host's work, after 'before'; *ret stays where it takes no time. */
+static int copy(struct step *x, int64_t ns, enum topt_link link, int before, int *ret)
+{
+    return move(x, ns, (uint8_t)(1 << link), before, ret);
+}
+
 /* ---- bytes ------------------------------------------------------------------------- */
 
 static int hold(struct step *x, enum topt_held component, int64_t bytes, int from, int to)
@@ -129,8 +141,10 @@ static int hold_backward(struct step *x, int p)
     int task = x->backward[p];
     if (p + 1 == x->n || b->layer < 0 || b->layer != x->bytes[p + 1].layer)
         x->again = task;
+    int away = x->saved[p] >= 0 && x->loaded[p] >= 0;
     return hold_work(x, p, 1, task) ||
-           hold(x, TOPT_HELD_KEPT, b->kept, x->forward[p], task) ||
+           hold(x, TOPT_HELD_KEPT, b->kept, x->forward[p], away ? x->saved[p] : task) ||
+           (away && hold(x, TOPT_HELD_KEPT, b->kept, x->loaded[p], task)) ||
            hold(x, TOPT_HELD_BUFFERS, b->whole, x->forward[p], task) ||
            hold(x, TOPT_HELD_RECOMPUTED, b->recomputed, x->again, task) ||
            (!(b->outside && b->reduced) &&
@@ -199,8 +213,15 @@ static int gather(struct step *x, int from, int to, enum topt_during part)
         int p = piece_of(from, to, i, part);
         const struct topt_part_time *t = &x->piece[p].at[part];
         x->there[p] = -1;
-        if (move(x, t->gather_ns / x->micro_batches, t->gather_links, x->opened,
-                 &x->there[p]))
+        if (copy(x, t->fetch_ns / x->micro_batches, TOPT_LINK_FROM_HOST, x->opened,
+                 &x->there[p]) ||
+            move(x, t->gather_ns / x->micro_batches, t->gather_links,
+                 x->there[p] < 0 ? x->opened : x->there[p], &x->there[p]))
+            return -1;
+        x->loaded[p] = -1;
+        if (part == TOPT_DURING_BACKWARD &&
+            copy(x, t->save_ns / x->micro_batches, TOPT_LINK_FROM_HOST, x->opened,
+                 &x->loaded[p]))
             return -1;
     }
     return 0;
@@ -226,6 +247,9 @@ static int go_forward(struct step *x, int p)
         compute(x, t, rounds))
         return -1;
     x->forward[p] = x->chain;
+    x->saved[p] = -1;
+    if (copy(x, t->save_ns / rounds, TOPT_LINK_TO_HOST, x->chain, &x->saved[p]))
+        return -1;
     return x->bytes ? hold_work(x, p, 0, x->chain) : 0;
 }
 
@@ -234,15 +258,18 @@ static int go_backward(struct step *x, int p)
 {
     const struct topt_part_time *t = &x->piece[p].at[TOPT_DURING_BACKWARD];
     int64_t rounds = x->micro_batches;
-    if (wait_for(x, x->there[p]) || compute(x, t, rounds))
+    if (wait_for(x, x->there[p]) || wait_for(x, x->loaded[p]) || compute(x, t, rounds))
         return -1;
     x->backward[p] = x->chain;
     if (x->bytes && hold_backward(x, p))
         return -1;
-    return move(x, t->reduce_ns / rounds, t->reduce_links, x->chain, &x->reduced[p]) ||
-                   follow(x, t->waited_ns / rounds, t->waited_links)
-               ? -1
-               : 0;
+    int reduced = -1;
+    if (move(x, t->reduce_ns / rounds, t->reduce_links, x->chain, &reduced) ||
+        copy(x, t->put_ns / rounds, TOPT_LINK_TO_HOST, reduced < 0 ? x->chain : reduced,
+             &reduced))
+        return -1;
+    x->reduced[p] = reduced < 0 ? x->reduced[p] : reduced;
+    return follow(x, t->waited_ns / rounds, t->waited_links) ? -1 : 0;
 }
 
 /* One pass of the unit of pieces from 'from' to 'to'. */
@@ -250,18 +277,18 @@ static int pass(struct step *x, int from, int to, enum topt_during part)
 {
     if (gather(x, from, to, part))
         return -1;
-    if (part == TOPT_DURING_BACKWARD && wait_for(x, x->reducing[0]))
+    int back = part == TOPT_DURING_BACKWARD;
+    if (wait_for(x, back ? x->reducing[0] : x->saving[0]))
         return -1;
     for (int i = 0; i < to - from; i++) {
         int p = piece_of(from, to, i, part);
         if (part == TOPT_DURING_FORWARD ? go_forward(x, p) : go_backward(x, p))
             return -1;
     }
-    if (part == TOPT_DURING_BACKWARD) {
-        x->reducing[0] = x->reducing[1];
-        x->reducing[1] = x->reduced[from];
-    }
-    return x->bytes ? hold_unit(x, from, to, part == TOPT_DURING_BACKWARD) : 0;
+    int *last = back ? x->reducing : x->saving;
+    last[0] = last[1];
+    last[1] = back ? x->reduced[from] : x->saved[to - 1];
+    return x->bytes ? hold_unit(x, from, to, back) : 0;
 }
 
 static void enter(struct step *x)
@@ -321,11 +348,37 @@ static int begin(void *of, struct topt_schedule *s, struct topt_error *err)
     x->nawaited = 0;
     x->host = x->device = x->late = 0;
     x->chain = x->begun = x->opened = x->reducing[0] = x->reducing[1] = -1;
+    x->saving[0] = x->saving[1] = -1;
     for (int u = 0; u < x->n; u++)
-        x->there[u] = x->forward[u] = x->backward[u] = x->reduced[u] = -1;
+        x->there[u] = x->forward[u] = x->backward[u] = x->reduced[u] = x->saved[u] =
+            x->loaded[u] = -1;
     for (int u = 0; u < x->n; u++)
         if (compute(x, &x->piece[u].at[TOPT_DURING_BEGIN], 1))
             return -1;
+    return 0;
+}
+
+/* The host's optimizer, after the copies of all gradients, piece by piece; each piece's parameters go back. */
+static int update_on_host(struct step *x)
+{
+    static const struct topt_task nothing = {.ns = 0};
+    int task, all = -1;
+    for (int u = x->n - 1; u >= 0; u--) {
+        const struct topt_part_time *t = &x->piece[u].at[TOPT_DURING_END];
+        task = x->reduced[u] < 0 ? x->backward[u] : x->reduced[u];
+        if (t->update_ns &&
+            (copy(x, t->put_ns, TOPT_LINK_TO_HOST, task, &task) ||
+             (all < 0 && (all = topt_schedule_add(x->s, &nothing, x->err)) < 0) ||
+             topt_schedule_after(x->s, all, task, x->err)))
+            return -1;
+    }
+    for (int u = 0; u < x->n && all >= 0; u++) {
+        const struct topt_part_time *t = &x->piece[u].at[TOPT_DURING_END];
+        task = all;
+        if (copy(x, t->update_ns, TOPT_LINK_HOST, all, &task) ||
+            copy(x, t->fetch_ns, TOPT_LINK_FROM_HOST, task, &task))
+            return -1;
+    }
     return 0;
 }
 
@@ -340,6 +393,8 @@ static int end(void *of, struct topt_schedule *s, struct topt_error *err)
         if (move(x, t->reduce_ns, t->reduce_links, x->backward[u], &x->reduced[u]))
             return -1;
     }
+    if (update_on_host(x))
+        return -1;
     for (int u = 0; u < x->n; u++) {
         const struct topt_part_time *t = &x->piece[u].at[TOPT_DURING_END];
         if (wait_for(x, x->reduced[u]) || follow(x, t->waited_ns, t->waited_links) ||
@@ -364,7 +419,7 @@ int topt_step_run(struct topt_schedule *s, const struct topt_training_step *step
 {
     struct topt_folded folded;
     size_t n = (size_t)step->n;
-    int *room = calloc(4 * n + 1, sizeof *room);
+    int *room = calloc(6 * n + 1, sizeof *room);
     if (!room)
         return topt_nomem(err, "a step's schedule");
     struct step x = {.piece = step->time,
@@ -376,6 +431,8 @@ int topt_step_run(struct topt_schedule *s, const struct topt_training_step *step
                      .forward = room + n,
                      .backward = room + 2 * n,
                      .reduced = room + 3 * n,
+                     .saved = room + 4 * n,
+                     .loaded = room + 5 * n,
                      .last = last_gathered(step),
                      .err = err};
     struct topt_periodic micros = {&x, step->micro_batches, begin, add_micro, end, 0};

@@ -33,7 +33,10 @@ enum topt_link {
     TOPT_LINK_NODE,
     TOPT_LINK_NETWORK,
     TOPT_LINK_COUNT,
-    TOPT_LINK_HOST = TOPT_LINK_COUNT /* the host's own work, beside everything else */
+    TOPT_LINK_HOST = TOPT_LINK_COUNT, /* the host's own work, beside everything else */
+    TOPT_LINK_TO_HOST, /* copies to the host's memory, and from it, by engines of their own */
+    TOPT_LINK_FROM_HOST,
+    TOPT_LINKS
 };
 
 struct topt_task {

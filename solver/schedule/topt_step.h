@@ -25,10 +25,14 @@ struct topt_part_time {
         weights_ns;    /* ... of which gradients of parameters, which nothing waits for */
     int64_t waited_ns; /* communication that computing waits for */
     int64_t exchange_ns; /* ... of which tokens go to experts, or back */
-    int64_t gather_ns; /* asynchronous: its parameters come, before it computes */
-    int64_t reduce_ns; /* asynchronous: its gradients go, after it has computed */
-    int64_t host_ns;   /* in which the host starts its kernels, beside the device */
-    int64_t asks;      /* not 0: first the host waits for the device, which tells it sizes */
+    int64_t gather_ns;   /* asynchronous: its parameters come, before it computes */
+    int64_t reduce_ns;   /* asynchronous: its gradients go, after it has computed */
+    int64_t host_ns;     /* in which the host starts its kernels, beside the device */
+    /* What rests on the host: asynchronous copies of parameters from there, before they are gathered; of gradients to
+     * there, after their reduction; forward, of what backward reads to there, and backward, of that from there.  At
+     * the end gradients go, the host's own optimizer works, and new parameters come. */
+    int64_t fetch_ns, put_ns, save_ns, update_ns;
+    int64_t asks; /* not 0: first the host waits for the device, which tells it sizes */
     uint8_t waited_links, gather_links, reduce_links, exchange_links;
 };
 struct topt_piece_time {
@@ -86,7 +90,11 @@ struct topt_training_step {
  * parameters and the next one's are there at once; the last layer's stay for its backward; a layer's
  * gradients are copied for their reduction when its backward is over, and the copy lives through the
  * next layer's backward; parameters outside of layers stay gathered, and their gradients are
- * reduced after all others. */
+ * reduced after all others.
+ *
+ * What a layer keeps on the host is copied there when the layer went forward, and comes back while backward is at
+ * the layer behind it; so that no more waits on the device, forward waits for the copies of two layers before.  The
+ * host's optimizer begins when all gradients are there, whose norm it needs, and works piece by piece. */
 int topt_step_run(struct topt_schedule *s, const struct topt_training_step *step,
                   int64_t *ret_ns, int64_t *ret_late_ns,
                   int64_t ret_bytes[TOPT_HELD_COUNT],

@@ -425,6 +425,30 @@ static void show_stages(struct topt_text *out, const json_t *stages)
     topt_text_fini(&t);
 }
 
+char *topt_text_of_host(const json_t *host)
+{
+    struct topt_text t = {0};
+    char x[32], y[32];
+    size_t i;
+    json_t *what;
+    if (!host)
+        return NULL;
+    int64_t ns = topt_json_whole_at(host, "wait_ns");
+    topt_text_add(
+        &t, "%s of a node's %s (its GPUs' share):",
+        topt_show_bytes(topt_json_whole_at(host, "bytes_per_node"), x, sizeof x),
+        topt_show_bytes(topt_json_whole_at(host, "limit_bytes_per_node"), y, sizeof y));
+    json_array_foreach(json_object_get(host, "what"), i, what)
+        topt_text_add(&t, "%s %s", i ? "," : "", json_string_value(what));
+    topt_text_add(&t, ns ? "; a step takes %s longer" : "; no step takes longer",
+                  topt_show_ns(ns, x, sizeof x));
+    ns = topt_json_whole_at(host, "update_ns");
+    if (ns)
+        topt_text_add(&t, ", and the host's optimizer works for %s",
+                      topt_show_ns(ns, x, sizeof x));
+    return topt_text_take(&t);
+}
+
 static void show_memory(struct topt_text *out, const json_t *a)
 {
     char x[32], y[32];
@@ -442,6 +466,10 @@ static void show_memory(struct topt_text *out, const json_t *a)
         topt_text_of_words(out, "", peak);
     if (band)
         topt_text_of_words(out, "", band);
+    char *host = topt_text_of_host(json_object_get(a, "host"));
+    if (host)
+        topt_text_of_words(out, "host", host);
+    free(host);
     free(peak);
     free(band);
 }
@@ -487,19 +515,26 @@ static void show_training(struct topt_text *out, const json_t *a)
 /* Write the time of a step, its rates, its error band and what the estimate rests on. */
 static void show_time(struct topt_text *out, const json_t *a)
 {
-    char x[32], y[32], z[32];
+    char x[32], y[32], z[32], w[32];
     const json_t *band = json_object_get(json_object_get(a, "band"), "time"),
                  *rests = json_object_get(band, "rests_on_ns");
     double all =
         topt_json_number_at(a, "time_ns") > 0 ? topt_json_number_at(a, "time_ns") : 1;
     topt_text_add(out, "time      %s per step: ",
                   topt_show_ns(topt_json_whole_at(a, "time_ns"), x, sizeof x));
-    if (topt_json_whole_at(a, "network_ns"))
-        topt_text_add(out, "%s compute, %s exposed communication\n",
-                      topt_show_ns(topt_json_whole_at(a, "compute_ns"), y, sizeof y),
-                      topt_show_ns(topt_json_whole_at(a, "network_ns"), z, sizeof z));
+    int64_t host = topt_json_whole_at(json_object_get(a, "host"), "wait_ns");
+    int64_t network = topt_json_whole_at(a, "network_ns");
+    if (network || host)
+        topt_text_add(out, "%s compute",
+                      topt_show_ns(topt_json_whole_at(a, "compute_ns"), y, sizeof y));
     else
-        topt_text_add(out, "all compute\n");
+        topt_text_add(out, "all compute");
+    if (network)
+        topt_text_add(out, ", %s exposed communication",
+                      topt_show_ns(network, z, sizeof z));
+    if (host)
+        topt_text_add(out, ", %s waiting for the host", topt_show_ns(host, w, sizeof w));
+    topt_text_add(out, "\n");
     if (topt_json_whole_at(a, "idle_ns"))
         topt_text_add(
             out, "          %s bubble of the pipeline, and waiting for other stages\n",

@@ -6,15 +6,16 @@ root=$1 topt=$2 seconds=${3:-600}
 # shellcheck source=tests/tap.sh
 . "$root/tests/tap.sh"
 
-# cell MODEL ALGORITHM: its pairs, or that it did not finish; the frontier into MODEL.ALGORITHM
+# cell MODEL ALGORITHM: its pairs and seconds, or that it did not finish; the frontier into MODEL.ALGORITHM
 cell()
 {
+    begin=$(date +%s)
     "$topt" frontier "paper:$1" --hw v100-dgx1-2x8 --gpus 16 --framework topt --precision f32 --accounting paper-reuse --space canonical \
         --blocks free --factors none --algorithm "$2" --threads 1 --seconds "$seconds" --json >answer 2>err
     pairs=$(sed -n 's/^ *"products": *\([0-9]*\).*/\1/p' answer)
     if grep -q '"exact": *true' answer; then
         grep -o '"\(memory_bytes\|time_ns\)": *[0-9]*' answer >"$1.$2"
-        echo "$pairs"
+        echo "$pairs ($(($(date +%s) - begin)) s)"
     else
         echo "not finished (${pairs:-0})"
     fi

@@ -62,8 +62,9 @@ static const char head[] =
     "something was missing\n"
     "it was added, with a figure that others measured apart from these runs and that the "
     "profile names;\n"
-    "no number was fitted to a row or to a group, but for the widths of bands, which "
-    "follow from the groups that are\n"
+    "no number was fitted to a row or to a group, but for the allocator's share "
+    "(`solver/plan/request/framework.c`)\n"
+    "and the widths of bands, which follow from the groups that are "
     "seen (`tests/bench/bands.py`). The rows are therefore not unseen: they showed "
     "which\n"
     "mechanisms were missing, and runs that nobody looked at before may lie further "
@@ -94,16 +95,19 @@ static const char head[] =
 
 static const char standing[] =
     "\n"
-    "The largest errors of time that are left: on H100 GPUs the clock under a power "
-    "limit, for\n"
-    "which no public measurement was found that is not one of these runs; on A100 GPUs,\n"
-    "less of the network was hidden than is assumed here; and small models, whose host "
-    "can't start\n"
-    "kernels fast enough and whose loggers' metrics are not priced. Of memory: the gaps "
+    "The largest errors of time that are left: Megatron-LM's runs on H100 GPUs with one "
+    "sample at a time and nothing to\n"
+    "send are a tenth to a fifth too fast, in bf16 as in FP8, while llm-foundry's on the "
+    "same GPUs are right, so that a lower clock for\n"
+    "all products would be wrong for these; gathers of tensor parallelism that were "
+    "hidden are not priced, which makes others too slow; and experts of recipes "
+    "whose recomputation is not told. Of memory: the gaps "
     "of an\n"
     "allocator, which published figures include in full, and predictions with the share "
     "that is\n"
-    "not given back when memory runs out.\n"
+    "not given back when memory runs out; runs that are told \"does not fit\" are mostly "
+    "recipes of 2025 and later, with\n"
+    "experts or in few bits, whose pages do not say what is recomputed or offloaded.\n"
     "\n";
 
 static const char tail[] =

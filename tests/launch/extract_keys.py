@@ -60,7 +60,7 @@ def keyword(call, name):
 TORCH = {
     "torch.distributed.fsdp": ("torch/distributed/fsdp/_fully_shard/", [
         ("_fully_shard.py", "fully_shard"), ("_fully_shard.py", "FSDPModule"),
-        ("_fsdp_api.py", "MixedPrecisionPolicy")]),
+        ("_fsdp_api.py", "MixedPrecisionPolicy"), ("_fsdp_api.py", "CPUOffloadPolicy")]),
     "torch.distributed.tensor": ("torch/distributed/tensor/", [("placement_types.py", "Replicate"), ("placement_types.py", "Shard")]),
     "torch.distributed.tensor.parallel": ("torch/distributed/tensor/parallel/", [
         ("style.py", "ColwiseParallel"), ("style.py", "RowwiseParallel"),
@@ -133,6 +133,8 @@ def accelerate(root):
 # ---- DeepSpeed: models of pydantic, and names that are constants -------------------------------
 
 DEEPSPEED = {"zero_optimization": ("deepspeed/runtime/zero/config.py", "DeepSpeedZeroConfig"),
+             "zero_optimization.offload_optimizer": ("deepspeed/runtime/zero/offload_config.py", "DeepSpeedZeroOffloadOptimizerConfig"),
+             "zero_optimization.offload_param": ("deepspeed/runtime/zero/offload_config.py", "DeepSpeedZeroOffloadParamConfig"),
              "bf16": ("deepspeed/runtime/precision_config.py", "DeepSpeedBF16Config"),
              "fp16": ("deepspeed/runtime/precision_config.py", "DeepSpeedFP16Config"),
              "tensor_parallel": ("deepspeed/runtime/tensor_parallel/config.py", "TPTrainingConfig")}
@@ -234,7 +236,7 @@ def torchtitan(root):
     found.update(name for name, _, _ in fields(trainer))
     policies = classes(parse(root, "torchtitan/distributed/activation_checkpoint.py"))
     found.update(f"torchtitan.distributed.activation_checkpoint.{name}" for name in policies if name.endswith("AC"))
-    for file in ("float8", "mx"):
+    for file in ("float8", "mx", "nvfp4"):
         for name, node in classes(parse(root, f"torchtitan/components/quantization/{file}.py")).items():
             config = [n for n in node.body if isinstance(n, ast.ClassDef) and n.name == "Config"]
             if name.endswith("LinearConverter"):

@@ -539,14 +539,15 @@ def check_trainers(gpt, llama):
     texts = {k: "\n".join(f["text"] for f in json.loads(d.stdout)["files"]) + "\n".join(json.loads(d.stdout)["script"])
              for k, d in low.items() if d.returncode == 0}
     ok(set(texts) == {("megatron", p) for p in ("delayed", "tensorwise", "blockwise", "mxfp8", "nvfp4")} |
-       {("torchrun", p) for p in ("tensorwise", "rowwise", "mxfp8")} | {("torchtitan", p) for p in ("rowwise", "mxfp8")},
+       {("torchrun", p) for p in ("tensorwise", "rowwise", "mxfp8")} | {("torchtitan", p) for p in ("rowwise", "mxfp8", "nvfp4")},
        "few bits by those that have them", {k: d.stderr for k, d in low.items()})
     ok("--fp8-format hybrid --fp8-recipe delayed" in texts["megatron", "delayed"] and "--bf16" in texts["megatron", "delayed"] and
        "--fp8-format e4m3 --fp8-recipe blockwise" in texts["megatron", "blockwise"] and
        "--fp4-format e2m1 --fp4-recipe nvfp4" in texts["megatron", "nvfp4"] and "--fp8" not in texts["megatron", "nvfp4"] and
        'from_recipe_name("tensorwise")' in texts["torchrun", "tensorwise"] and
        'Float8LinearConverter.Config(recipe_name="rowwise", filter_fqns=["lm_head"]' in texts["torchtitan", "rowwise"] and
-       "MXFP8LinearConverter" in texts["torchtitan", "mxfp8"], "in their words", texts)
+       "MXFP8LinearConverter" in texts["torchtitan", "mxfp8"] and 'NVFP4LinearConverter.Config(fqns=["layers"]' in texts["torchtitan", "nvfp4"],
+       "in their words", texts)
     ok(all(d.returncode == 3 and ("scaling" in d.stderr or "made for" in d.stderr) for k, d in low.items() if k not in texts), "the others refuse them",
        {k: d.stderr for k, d in low.items()})
     done = launch(plan_of(llama, precision="f32", framework="pytorch"), "torchtune")

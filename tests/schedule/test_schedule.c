@@ -604,6 +604,63 @@ static void test_host(void)
            "a host that is late in forward alone is late once: it runs ahead");
 }
 
+/* A step of so many layers, each of which may rest on the host in the four ways; what it keeps at most is put in
+ * '*ret_kept'. */
+static int64_t away(int n, int64_t fetch, int64_t put, int64_t save, int64_t update,
+                    int64_t *ret_kept)
+{
+    enum { PIECES = 16 };
+    struct topt_piece_time p[PIECES];
+    struct topt_piece_bytes b[PIECES];
+    struct topt_schedule s;
+    int64_t ns = -1, late, held[TOPT_HELD_COUNT];
+    memset(p, 0, sizeof p);
+    memset(b, 0, sizeof b);
+    for (int i = 0; i < n; i++) {
+        int64_t saved = i + 1 < n ? save : 0;
+        p[i].unit = b[i].layer = i;
+        b[i].kept = 100;
+        p[i].at[TOPT_DURING_FORWARD] = (struct topt_part_time){
+            .compute_ns = 10, .fetch_ns = fetch, .save_ns = saved};
+        p[i].at[TOPT_DURING_BACKWARD] = (struct topt_part_time){
+            .compute_ns = 20, .fetch_ns = fetch, .put_ns = put, .save_ns = saved};
+        p[i].at[TOPT_DURING_END] =
+            (struct topt_part_time){.update_ns = update, .fetch_ns = update / 10};
+    }
+    topt_schedule_init(&s, 1, 0.5);
+    struct topt_training_step step = {p, b, n, 1};
+    if (topt_step_run(&s, &step, &ns, &late, held, NULL))
+        ns = -1;
+    topt_schedule_fini(&s);
+    *ret_kept = held[TOPT_HELD_KEPT];
+    return ns;
+}
+
+static void test_away(void)
+{
+    enum { N = 8 };
+    int64_t kept, no_update = N * 30;
+    is_int(away(N, 0, 0, 0, 0, &kept), no_update, "nothing on the host costs nothing");
+    is_int(kept, N * 100, "... and all that layers keep is on the device");
+    is_int(
+        away(N, 8, 0, 0, 0, &kept), no_update + 8,
+        "parameters that come while the layer before works cost the first copy, and no "
+        "share of the device");
+    is_int(away(N, 0, 15, 0, 0, &kept), no_update + 15,
+           "gradients that go, the last one");
+    is_int(away(N, 0, 25, 0, 0, &kept), N * 10 + 20 + N * 25,
+           "... or, where the link is slower than backward, all of them");
+    is_int(away(N, 0, 0, 5, 0, &kept), no_update, "activations that go and come in time");
+    is_int(kept, 300, "... leave those of three layers at most on the device");
+    ok(away(N, 0, 0, 40, 0, &kept) > no_update + (N - 3) * 30,
+       "a slow link makes forward wait");
+    is_int(kept, 300, "... so that no more are there");
+    is_int(away(N, 0, 0, 0, 50, &kept), no_update + N * 50 + 5,
+           "the host's optimizer comes after, and the last parameters after it");
+    is_int(away(N, 0, 15, 0, 50, &kept), no_update + 15 + N * 50 + 5,
+           "... when all gradients are there");
+}
+
 static void test_steps(void)
 {
     is_int(step_of(1, 0, 0, 0, 0), 93,
@@ -797,6 +854,7 @@ int main(void)
     test_folds();
     test_drift();
     test_host();
+    test_away();
     test_steps();
     test_pairs();
     return done_testing();

@@ -93,8 +93,7 @@ static void see(struct seen *x, struct topt_grid_search *s, const struct topt_de
         x->memory_bytes = c.memory_bytes;
         x->recomputes = d->recompute;
     }
-    if (first && d->recompute == TOPT_MODULE_WHOLE && x->r->framework->recompute_first &&
-        x->limit < INT64_MAX)
+    if (first && d->recompute && x->r->framework->recompute_first && x->limit < INT64_MAX)
         see_first(x, &k, plan, c.stage);
 }
 
@@ -152,7 +151,8 @@ static void see_stages(struct seen *x, struct topt_grid_search *s, int stages)
         const struct topt_degrees *d = &grid->degrees[i];
         if (stages == 1)
             see_degrees(x, s, grid, d, d);
-        else if (d->micro_batches >= 2 && levels >> d->level & 1)
+        else if (d->micro_batches >= 2 && levels >> d->level & 1 &&
+                 d->recompute <= TOPT_MODULE_WHOLE) /* modules are asked for there */
             see_schedules(x, s, grid, d, stages);
     }
 }

@@ -86,7 +86,7 @@ static void test_delta(const struct topt_hw *hw)
             int64_t full = -1;
             changes++;
             if (topt_flexflow_set(w.f, op, &s, NULL) ||
-                topt_flexflow_full(w.f, &full, NULL))
+                topt_flexflow_full(w.f, 0, 0, &full, NULL))
                 continue;
             equal += full == topt_flexflow_time(w.f);
             topt_flexflow_facts(w.f, &facts);
@@ -106,7 +106,7 @@ static void test_delta(const struct topt_hw *hw)
 static int same_as_full(const struct topt_flexflow *f)
 {
     int64_t full = -1;
-    return !topt_flexflow_full(f, &full, NULL) && full == topt_flexflow_time(f);
+    return !topt_flexflow_full(f, 0, 0, &full, NULL) && full == topt_flexflow_time(f);
 }
 
 /* A change that is taken back leaves every task as it was, simulated or not. */
@@ -123,7 +123,7 @@ static void test_undo(const struct topt_hw *hw)
             int op = roll(&d, w.m->nops), back = 0;
             struct topt_soap s = anywhere(&d, &w, op), was = *topt_flexflow_get(w.f, op);
             int64_t ns = topt_flexflow_time(w.f);
-            ff_try(w.f, op, &s);
+            ff_replace(w.f, op, &s);
             if (n % 3 && ff_settle(w.f, NULL))
                 abort();
             ff_undo(w.f, op, &was, ns);
@@ -229,7 +229,7 @@ static void test_beside_schedule(const struct topt_hw *hw)
         int nodes = 1 + i % 2, per_node = 1 << roll(&d, 4);
         int64_t full = 0;
         open_world(&w, random_chain(&d, nodes * per_node), hw, nodes, per_node);
-        if (topt_flexflow_full(w.f, &full, NULL))
+        if (topt_flexflow_full(w.f, 0, 0, &full, NULL))
             abort();
         equal += scheduled_ns(w.f, &moves) == full && full == topt_flexflow_time(w.f);
         struct topt_flexflow_facts facts;
@@ -379,7 +379,7 @@ static void test_found(const struct topt_hw *hw)
         open_world(&w, build[i](), hw, 2, 2);
         int64_t dp = topt_flexflow_time(w.f), full = -1;
         if (topt_flexflow_search(w.f, &o, &found, NULL) ||
-            topt_flexflow_full(w.f, &full, NULL))
+            topt_flexflow_full(w.f, 0, 0, &full, NULL))
             continue;
         topt_flexflow_facts(w.f, &facts);
         better += found.start_ns == dp && found.best_ns <= dp && full == found.best_ns &&
@@ -473,7 +473,7 @@ static void test_disturbed(const struct topt_hw *hw)
                     abort();
             }
             said[n] = topt_flexflow_time(w.f);
-            if (topt_flexflow_disturbed(w.f, (uint64_t)n, 0.15, &seen[n], NULL))
+            if (topt_flexflow_full(w.f, (uint64_t)n, 0.15, &seen[n], NULL))
                 abort();
             double off = fabs((double)said[n] / (double)seen[n] - 1);
             worst = off > worst ? off : worst;

@@ -77,6 +77,7 @@ static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_be
     /* Nothing is put where there is none. */
     json_object_set(a, "simulated_ns", json_object_get(predicted, "simulated_ns"));
     json_object_set(a, "stages", json_object_get(predicted, "stages"));
+    json_object_set(a, "host", json_object_get(predicted, "host"));
     if (c->stage.stages)
         json_object_set_new(a, "idle_ns", json_integer(c->stage.idle_ns));
     json_object_set(a, "uniform", json_object_get(plan, "uniform"));
@@ -303,12 +304,37 @@ int topt_answer_indivisible(const struct topt_planning *m, int64_t gpus,
     return 0;
 }
 
+/* Does what is to rest on the host not even fit there where each device has an equal part?  That is an error. */
+static int host_is_full(const struct topt_planning *m, int64_t gpus,
+                        struct topt_error *err)
+{
+    const struct topt_hw *hw = m->request->hw;
+    const struct topt_least_parameters *p = &m->away;
+    int64_t has = topt_hw_host(hw)->memory_bytes, n = topt_hw_gpus_per_node(hw);
+    double need = (p->value + p->gradient + p->state) / (double)gpus;
+    char x[32], y[32], z[32];
+    if (!m->request->settings.offload || need <= (double)has)
+        return 0;
+    return topt_fail(
+        err, TOPT_ERR_INFEASIBLE,
+        "what --offload leaves on the host needs at least %s per GPU, whose share of the "
+        "host's %s is %s; take more than %lld GPU%s%s",
+        topt_show_bytes((int64_t)need, x, sizeof x),
+        topt_show_bytes(n * has, y, sizeof y), topt_show_bytes(has, z, sizeof z),
+        (long long)gpus, gpus == 1 ? "" : "s",
+        m->request->framework->offers[TOPT_OFFER_OPTIMIZER].part
+            ? ", or a smaller --offload-fraction"
+            : "");
+}
+
 /* Not even what is lightest was found. */
 static int none_at_all(const struct topt_planning *m, const struct topt_best *b,
                        int64_t gpus, json_t **ret, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     char why[120];
+    if (host_is_full(m, gpus, err))
+        return -1;
     if (topt_best_fits(b) == TOPT_FITS_NOT)
         return topt_fail(
             err, TOPT_ERR_INFEASIBLE,

@@ -156,7 +156,8 @@ struct relaxation {
     int (*excluded)(const struct topt_planning *m);
     void (*allow)(struct topt_request *r); /* NULL: as it is */
     const char *train;                     /* what is trained instead; NULL: the same */
-    int of_loss; /* strategies cost something else: tried where nothing fits, without a memo */
+    int offer; /* what rests on the host instead: of enum topt_offer one more; 0: nothing */
+    int other_costs; /* strategies cost something else: tried where nothing fits, without a memo */
 };
 
 static int excludes_tensor(const struct topt_planning *m)
@@ -217,13 +218,27 @@ static void allow_loss(struct topt_request *r)
 }
 
 static const struct relaxation relaxations[] = {
-    {"--tensor-parallel", excludes_tensor, allow_tensor, NULL, 0},
-    {"--factors all", excludes_factors, allow_factors, NULL, 0},
-    {"other --micro-batches", excludes_micro, allow_micro, NULL, 0},
-    {"--train lora", trains_all, NULL, "lora", 0},
-    {"--loss-kernel ", leaves_loss, allow_loss, NULL, 1},
+    {"--tensor-parallel", excludes_tensor, allow_tensor, NULL, 0, 0},
+    {"--factors all", excludes_factors, allow_factors, NULL, 0, 0},
+    {"other --micro-batches", excludes_micro, allow_micro, NULL, 0, 0},
+    {"--train lora", trains_all, NULL, "lora", 0, 0},
+    {"--loss-kernel ", leaves_loss, allow_loss, NULL, 0, 1},
+    {.ask = "--offload optimizer", .other_costs = 1, .offer = 1 + TOPT_OFFER_OPTIMIZER},
+    {.ask = "--offload parameters", .other_costs = 1, .offer = 1 + TOPT_OFFER_PARAMETERS},
+    {.ask = "--offload activations",
+     .other_costs = 1,
+     .offer = 1 + TOPT_OFFER_ACTIVATIONS},
 };
 enum { RELAXATIONS = sizeof relaxations / sizeof *relaxations };
+
+static int is_excluded(const struct topt_planning *m, const struct relaxation *x)
+{
+    const struct topt_request *r = m->request;
+    if (!x->offer)
+        return x->excluded(m);
+    return r->framework && r->framework->offers[x->offer - 1].away &&
+           !r->settings.offload && topt_hw_host(r->hw)->link > 0;
+}
 
 /* The request with it, and what is kept of that; its model is 'ret_other' (owned) where it is
  * another one.  1, 0 where it is not of this model, or -1. */
@@ -232,10 +247,14 @@ static int relax(const struct topt_planning *m, const struct relaxation *x,
                  struct topt_model **ret_other, struct topt_error *err)
 {
     *ret = *m->request;
-    *ret_memo = x->of_loss ? NULL : m->memo;
+    *ret_memo = x->other_costs ? NULL : m->memo;
     *ret_other = NULL;
     if (x->allow)
         x->allow(ret);
+    if (x->offer) {
+        ret->offload = 1 << (x->offer - 1);
+        return topt_request_offload(ret, err) ? -1 : 1;
+    }
     if (!x->train)
         return 1;
     if (m->memo && !(*ret_memo = topt_memo_lora(m->memo)))
@@ -264,7 +283,7 @@ static int try_relaxed(const struct topt_planning *asked, const struct relaxatio
         m.memo = memo;
         rc = first_fit(&m, count, n, &f, err);
         snprintf(ask, sizeof ask, "%s%s", x->ask ? x->ask : "",
-                 x->of_loss ? topt_loss_kernel_name(r.settings.loss) : "");
+                 x->allow == allow_loss ? topt_loss_kernel_name(r.settings.loss) : "");
         if (!rc && f.best.found)
             json_array_append_new(
                 with, json_pack("{s:o, s:I, s:I}", "ask",
@@ -292,8 +311,8 @@ static int put_relaxed(struct topt_planning *m, const int64_t *count, int n,
     while (n > 0 && count[n - 1] >= below)
         n--;
     for (int i = 0; i < RELAXATIONS && !rc && r->space == TOPT_SPACE_UNIFORM; i++)
-        if (!topt_request_brief(r) && relaxations[i].excluded(m) &&
-            (below == INT64_MAX || !relaxations[i].of_loss))
+        if (!topt_request_brief(r) && is_excluded(m, &relaxations[i]) &&
+            (below == INT64_MAX || !relaxations[i].other_costs))
             rc = try_relaxed(m, &relaxations[i], count, n, with, err);
     if (!json_array_size(with))
         json_object_del(answer, "with");

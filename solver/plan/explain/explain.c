@@ -117,6 +117,10 @@ static void put_memory(struct topt_text *t, const struct topt_plan_doc *p,
     if (band)
         topt_text_add(t, "  %s\n", band);
     free(band);
+    char *host = topt_text_of_host(json_object_get(predicted, "host"));
+    if (host)
+        topt_text_add(t, "  on the host: %s\n", host);
+    free(host);
 }
 
 /* ---- why not fewer GPUs, and what more would buy ------------------------------------------ */
@@ -416,6 +420,7 @@ json_t *topt_plan_explain_json(const json_t *plan, const struct topt_explain_opt
     json_object_set_new(ret, "rates", rates_of(p));
     json_object_set(ret, "memory_parts", json_object_get(predicted, "memory_parts"));
     json_object_set(ret, "memory", json_object_get(predicted, "memory"));
+    json_object_set(ret, "host", json_object_get(predicted, "host"));
     json_object_set(ret, "memory_bytes", json_object_get(predicted, "memory_bytes"));
     json_object_set(ret, "peak_bytes", json_object_get(predicted, "peak_bytes"));
     json_object_set_new(ret, "time", time); /* nothing where there is none, as below */

@@ -381,6 +381,11 @@ int topt_explain_time(struct topt_text *t, const struct topt_plan_doc *p,
         topt_text_add(t, "\n");
         put_lines(t, &s.network, p->time_ns);
     }
+    int64_t host = topt_json_whole_at(
+        json_object_get(json_object_get(doc, "predicted"), "host"), "wait_ns");
+    if (host)
+        topt_text_add(t, "  %s waiting for the host (%.0f %%)\n",
+                      topt_show_ns(host, a, sizeof a), percent(host, p->time_ns));
     put_stages(t, p, doc);
     put_experts(t, p, &s);
     put_bound(t, &s.compute, &s.network, s.compute_ns, s.network_ns);

@@ -51,7 +51,7 @@ struct topt_space_options {
         TOPT_RECOMPUTE_ALL, /* every operator that 'modules' say */
         TOPT_RECOMPUTE_FREE /* each chooses */
     } recompute;
-    int modules; /* ALL: bits of enum topt_module */
+    int modules; /* ALL: bits of enum topt_recompute_module */
     /* Moves cost bounds until that matters, and so many entries of tables are priced
      * exactly at first (lazy_pricing.c); only the fastest or the
      * frontier may be asked for.  0: all is priced exactly. */

@@ -29,6 +29,9 @@ static int is_fixed(const struct topt_request *r, const struct topt_degrees *v)
 
 static int add_variant(struct topt_grid_search *s, const struct topt_degrees *v)
 {
+    if (s->request->settings.offload &&
+        topt_grid_host_bytes(s, v) > topt_hw_host(s->request->hw)->memory_bytes)
+        return 0;
     if (s->request->fixed.any && !is_fixed(s->request, v))
         return 0;
     if (TOPT_RESIZE(s->degrees, s->ndegrees + 1))
@@ -92,7 +95,10 @@ static int add_experts(struct topt_grid_search *s, struct topt_degrees v)
 static int add_recompute(struct topt_grid_search *s, struct topt_degrees v)
 {
     const struct topt_planning *m = s->planning;
-    int levels = s->factors & TOPT_FACTOR_RECOMPUTE && m->recomputes ? m->nmodules : 0;
+    int levels =
+        s->factors & TOPT_FACTOR_RECOMPUTE && m->recomputes && !s->request->offload_keeps
+            ? m->nmodules
+            : 0;
     if (s->space != TOPT_SPACE_UNIFORM)
         levels = levels > 0;
     for (int i = 0; i <= levels; i++) {
@@ -112,6 +118,8 @@ static int zero_levels(const struct topt_grid_search *s)
     const struct topt_framework *f = s->request->framework;
     if (s->algorithm && s->algorithm->zero && all > 1)
         all = s->algorithm->zero;
+    if (s->request->settings.offload)
+        all &= s->request->offload_levels;
     return f ? all & f->zero : all;
 }
 
@@ -305,18 +313,40 @@ static int open_mesh(struct topt_grid_search *s, int nodes, int per_node,
     return 0;
 }
 
-int topt_grid_part(struct topt_planning *m, int nodes, int per_node,
+static int open_grid(struct topt_grid_search *s, struct topt_planning *m, int nodes,
+                     int per_node, int stages, enum topt_goal goal,
+                     struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    memset(s, 0, sizeof *s);
+    s->request = r;
+    s->planning = m;
+    s->stages = stages;
+    if (open_mesh(s, nodes, per_node, err))
+        return -1;
+    s->algorithm = topt_algorithm_find(r->algorithm);
+    s->space = topt_space_resolve(r->space, s->mesh.devices);
+    s->factors = topt_request_factors(r, s->space);
+    if (resolve_blocks(s, goal, err) || list_variants(s, err))
+        return -1;
+    s->router = topt_router_create(r->hw, &s->mesh);
+    return s->router ? 0 : topt_nomem(err, "the search");
+}
+
+int topt_grid_part(struct topt_planning *m, int nodes, int per_node, int stages,
                    struct topt_grid_search **ret, struct topt_error *err)
 {
     struct topt_grid_search *g = m->parts;
+    if (!m->request->settings.offload) /* else a host's memory decides what is listed */
+        stages = 0;
     while (g && (g->mesh.nodes != nodes || g->mesh.per_node != per_node ||
-                 g->tensor != m->tensor))
+                 g->tensor != m->tensor || g->stages != stages))
         g = g->next;
     *ret = g;
     if (g)
         return 0;
     g = calloc(1, sizeof *g);
-    if (!g || topt_grid_open(g, m, nodes, per_node, TOPT_GOAL_FASTEST, err)) {
+    if (!g || open_grid(g, m, nodes, per_node, stages, TOPT_GOAL_FASTEST, err)) {
         if (g)
             topt_grid_close(g);
         free(g);
@@ -344,26 +374,14 @@ int topt_grid_stage(struct topt_grid_search *s, int stages, struct topt_grid_sea
     int nodes = s->mesh.nodes, per_node = s->mesh.per_node;
     *ret = NULL;
     return topt_stage_grid(stages, &nodes, &per_node)
-               ? topt_grid_part(s->planning, nodes, per_node, ret, err)
+               ? topt_grid_part(s->planning, nodes, per_node, stages, ret, err)
                : 0;
 }
 
 int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int nodes,
                    int per_node, enum topt_goal goal, struct topt_error *err)
 {
-    const struct topt_request *r = m->request;
-    memset(s, 0, sizeof *s);
-    s->request = r;
-    s->planning = m;
-    if (open_mesh(s, nodes, per_node, err))
-        return -1;
-    s->algorithm = topt_algorithm_find(r->algorithm);
-    s->space = topt_space_resolve(r->space, s->mesh.devices);
-    s->factors = topt_request_factors(r, s->space);
-    if (resolve_blocks(s, goal, err) || list_variants(s, err))
-        return -1;
-    s->router = topt_router_create(r->hw, &s->mesh);
-    return s->router ? 0 : topt_nomem(err, "the search");
+    return open_grid(s, m, nodes, per_node, 0, goal, err);
 }
 
 void topt_grid_close(struct topt_grid_search *s)
@@ -577,17 +595,31 @@ static struct spread spread_of(const struct topt_grid_search *s,
 }
 
 /* The parameters' bytes on a device. */
-static struct topt_least_parameters least_on_each(const struct topt_grid_search *s,
-                                                  const struct topt_degrees *v)
+static struct topt_least_parameters spread_out(const struct topt_grid_search *s,
+                                               const struct topt_degrees *v,
+                                               const struct topt_least_parameters *p,
+                                               const struct topt_least_parameters *e)
 {
-    const struct topt_least_parameters *p = &s->planning->parameters,
-                                       *e = &s->planning->of_experts;
     struct spread n = spread_of(s, v, v->tensor),
                   m = spread_of(s, v, (double)v->expert * v->expert_tensor);
     return (struct topt_least_parameters){
         (p->value - e->value) / n.value + e->value / m.value,
         (p->gradient - e->gradient) / n.gradient + e->gradient / m.gradient,
         (p->state - e->state) / n.state + e->state / m.state};
+}
+
+static struct topt_least_parameters least_on_each(const struct topt_grid_search *s,
+                                                  const struct topt_degrees *v)
+{
+    return spread_out(s, v, &s->planning->parameters, &s->planning->of_experts);
+}
+
+int64_t topt_grid_host_bytes(const struct topt_grid_search *s,
+                             const struct topt_degrees *v)
+{
+    struct topt_least_parameters p =
+        spread_out(s, v, &s->planning->away, &s->planning->away_of_experts);
+    return (int64_t)((p.value + p.gradient + p.state) / (s->stages ? s->stages : 1));
 }
 
 /* Parameters, gradients, states, and what backward reads, each once and spread evenly.  Gradients

@@ -36,8 +36,10 @@ struct topt_grid_search {
     struct topt_cost *known;
     int nknown;
     int fastest; /* only the fastest of them is asked for */
-    /* Of the grid of a part: where tensor parallelism may lie, and the next of these. */
+    /* Of the grid of a part: where tensor parallelism may lie, the stages, of which it is one, where a host's memory
+     * decides what is listed (else 0), and the next of these. */
     enum topt_tensor_where tensor;
+    int stages;
     struct topt_grid_search *next;
 };
 
@@ -48,7 +50,7 @@ int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int node
 void topt_grid_close(struct topt_grid_search *s);
 
 /* The grid of a part of the devices, which the planning has, opened when it is first asked for. */
-int topt_grid_part(struct topt_planning *m, int nodes, int per_node,
+int topt_grid_part(struct topt_planning *m, int nodes, int per_node, int stages,
                    struct topt_grid_search **ret, struct topt_error *err) TOPT_MUST_CHECK;
 void topt_grid_close_parts(struct topt_planning *m);
 /* ... of one of so many stages: 0 and '*ret' NULL where the devices can't be cut so. */
@@ -64,6 +66,9 @@ int topt_grid_holds(const struct topt_grid_search *s, const struct topt_strategy
 
 /* A lower bound, in bytes a device, of every strategy of a variant, without looking at
  * operators. */
+/* The bytes of a device's own part of parameters, gradients and states that rest on the host. */
+int64_t topt_grid_host_bytes(const struct topt_grid_search *s,
+                             const struct topt_degrees *v);
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v);
 /* A lower bound, in bytes a device, of the stage that holds most, for a variant with stages of the stage's grid
  * 's', of which a micro-batch keeps so much in all stages together; with a margin in place of a proof where layers are

@@ -57,22 +57,6 @@ static double discarded(const struct topt_model *m, const uint8_t *again)
     return numbers;
 }
 
-/* The part of a forward pass that runs again under enum topt_again by operator, of operations. */
-static double share_again(const struct topt_model *m, const uint8_t *again)
-{
-    double all = 1, run = 0;
-    for (int i = 0; i < m->nops; i++) {
-        const struct topt_op *o = &m->op[i];
-        double flops = 0;
-        for (int s = 0; s < TOPT_MAX_STEPS && o->spec->forward[s].kind; s++)
-            if (o->spec->forward[s].kind == TOPT_STEP_KERNEL)
-                flops += (double)o->spec->flops(o, o->spec->forward[s].kernel, o->count);
-        all += flops;
-        run += again[i] && again[i] != TOPT_AGAIN_KEPT ? flops : 0;
-    }
-    return run / all;
-}
-
 /* As a level beside those that there are. */
 static int add_modules(struct topt_planning *m, int modules, struct topt_error *err)
 {
@@ -86,9 +70,6 @@ static int add_modules(struct topt_planning *m, int modules, struct topt_error *
     double kept = m->activation_bytes -
                   discarded(r->model, again) * topt_dtype_bytes(r->settings.dtype);
     m->kept_bytes[m->nmodules] = modules == TOPT_MODULE_WHOLE || kept < 0 ? 0 : kept;
-    m->percent[m->nmodules] =
-        TOPT_PERCENT_WITHOUT +
-        (int)(0.8 * (100 - TOPT_PERCENT_WITHOUT) * share_again(r->model, again));
     m->modules[m->nmodules++] = modules;
     free(again);
     return 0;
@@ -112,14 +93,6 @@ static int find_modules(struct topt_planning *m, struct topt_error *err)
     return add_modules(m, TOPT_MODULE_WHOLE, err) ||
            add_modules(m, scores | (has & cheap), err) ||
            add_modules(m, scores | more, err);
-}
-
-int topt_planning_percent(const struct topt_planning *m, int recompute)
-{
-    for (int i = 0; i < m->nmodules; i++)
-        if (m->modules[i] == recompute)
-            return m->percent[i];
-    return TOPT_PERCENT_WITHOUT;
 }
 
 double topt_planning_kept(const struct topt_planning *m, int recompute)
@@ -157,6 +130,8 @@ static int find_layers(struct topt_planning *m, struct topt_error *err)
 int topt_planning_most_stages(const struct topt_planning *m)
 {
     int64_t asked = m->request->pipeline;
+    if (m->request->settings.offload & ~(int64_t)TOPT_OFFLOAD_STATE)
+        return 1;
     int most = m->layers < TOPT_MAX_STAGES ? m->layers : TOPT_MAX_STAGES;
     return asked ? (asked <= most ? (int)asked : 0) : most;
 }
@@ -203,6 +178,20 @@ int topt_planning_orders(const struct topt_planning *m, const struct topt_degree
     return chunks_fit(m, d) ? ret : 0;
 }
 
+/* What rests on the host, at least: what all that a device would have without it has more; gradients in f32. */
+static struct topt_least_parameters rests_away(const struct topt_request *r, int experts)
+{
+    struct topt_settings here = r->settings;
+    here.offload = 0;
+    struct topt_least_parameters all = topt_least_parameters(r->model, &here, experts),
+                                 some = topt_least_parameters(r->model, &r->settings,
+                                                              experts);
+    int wide = topt_dtype_is_half(here.dtype) && !here.gradient_f32 ? 2 : 1;
+    return (struct topt_least_parameters){all.value - some.value,
+                                          wide * (all.gradient - some.gradient),
+                                          all.state - some.state};
+}
+
 int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
                        struct topt_error *err)
 {
@@ -219,11 +208,14 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
         .sparse = topt_model_has_tables(r->model),
         .parameters = topt_least_parameters(r->model, &r->settings, 0),
         .of_experts = topt_least_parameters(r->model, &r->settings, 1),
+        .away = rests_away(r, 0),
+        .away_of_experts = rests_away(r, 1),
         .experts = topt_request_experts(r) ? topt_model_experts(r->model) : 0,
-        .activation_bytes = papers ? 0
-                                   : (double)stats.activation_bytes_per_sample / 4 *
-                                         topt_dtype_bytes(r->settings.dtype) *
-                                         (double)r->model->batch};
+        .activation_bytes = papers || r->settings.offload & TOPT_OFFLOAD_ACTIVATIONS
+                                ? 0
+                                : (double)stats.activation_bytes_per_sample / 4 *
+                                      topt_dtype_bytes(r->settings.dtype) *
+                                      (double)r->model->batch};
     for (int64_t u = 1; u <= batch; u++)
         n += all ? batch % u == 0 : u == given;
     if (given < 1 || n == 0 || batch % given)

@@ -16,10 +16,6 @@ struct topt_grid_search;
 
 enum { TOPT_LEVELS_OF_MODULES = 4 };
 
-/* Of the time with recomputation the least without: that has a forward pass less, and backward takes two of
- * these: a margin, no proof. */
-enum { TOPT_PERCENT_WITHOUT = 74 };
-
 /* Models by number of micro-batches are made when asked for, by any of several threads. */
 struct topt_planning {
     const struct topt_request *request;
@@ -31,16 +27,17 @@ struct topt_planning {
     int sparse;    /* the model has sparse tables */
     int64_t heads; /* tensor parallelism divides it; 0: no attention */
     struct topt_least_parameters parameters,
-        of_experts;          /* 'of_experts': a part of these */
+        of_experts; /* 'of_experts': a part of these */
+    /* The same of what rests on the host. */
+    struct topt_least_parameters away, away_of_experts;
     int64_t experts;         /* expert parallelism divides it; 0: it is not looked at */
     double activation_bytes; /* that backward reads, of the whole batch */
     int layers;              /* that pipeline stages can be cut between; 0: none */
     int recomputes;          /* some operator can be recomputed in backward */
-    /* What recomputation is looked at, bits of enum topt_module each, whole layers first; and the bytes that
+    /* What recomputation is looked at, bits of enum topt_recompute_module each, whole layers first; and the bytes that
      * backward reads under each and that are kept, at least, of the whole batch. */
     int nmodules, modules[TOPT_LEVELS_OF_MODULES];
     double kept_bytes[TOPT_LEVELS_OF_MODULES];
-    int percent[TOPT_LEVELS_OF_MODULES];
     struct topt_pins pins; /* of the request */
     int64_t work;          /* of searches and their pricing so far */
     int least_is_a_point;  /* of a frontier: its search too ends where work is done */
@@ -94,9 +91,6 @@ int topt_planning_orders(const struct topt_planning *m, const struct topt_degree
 
 /* The same, of degrees with this recomputation. */
 double topt_planning_kept(const struct topt_planning *m, int recompute);
-/* Of the time with whole layers recomputed the least with this recomputation, percent: by the operations that run
- * again, less a fifth of these for the time of what has none. */
-int topt_planning_percent(const struct topt_planning *m, int recompute);
 
 /* Go on where another left off, and back. */
 void topt_planning_resume(struct topt_planning *m, const struct topt_planning *from);

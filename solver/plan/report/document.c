@@ -136,6 +136,28 @@ static void put_stages(const struct topt_stage_costs *c, json_t *predicted)
     json_object_set_new(predicted, "idle_ns", json_integer(c->idle_ns));
 }
 
+/* What rests on a node's host, of how much, and what it costs. */
+static void put_host(const struct topt_plan_facts *f, json_t *predicted)
+{
+    const struct topt_strategy_cost *c = f->cost;
+    int64_t n = f->whole->per_node, away = f->k->settings->offload;
+    json_t *list = json_array();
+    static const char *const words[] = {"optimizer states", "gradients", "parameters",
+                                        "activations"};
+    for (int i = 0; i < 4; i++)
+        if (away >> i & 1)
+            json_array_append_new(list, json_string(words[i]));
+    if (away)
+        json_object_set_new(
+            predicted, "host",
+            json_pack("{s:I, s:I, s:I, s:I, s:O}", "bytes_per_node",
+                      (json_int_t)(n * c->host_bytes), "limit_bytes_per_node",
+                      (json_int_t)(n * topt_hw_host(f->k->hw)->memory_bytes), "wait_ns",
+                      (json_int_t)c->host_wait_ns, "update_ns",
+                      (json_int_t)c->host_update_ns, "what", list));
+    json_decref(list);
+}
+
 static json_t *predicted_json(const struct topt_plan_facts *f)
 {
     const struct topt_strategy_cost *c = f->cost;
@@ -145,6 +167,7 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
                           "compute_ns", (json_int_t)c->sum.compute_ns, "network_ns",
                           (json_int_t)c->sum.network_ns);
     put_stages(&c->stage, p);
+    put_host(f, p);
     json_object_set_new(p, "memory_parts", topt_memory_parts(f->k->hw, c));
     json_object_set_new(p, "memory", topt_memory_numbers(f->k, c));
     json_object_set_new(p, "band",
@@ -347,6 +370,8 @@ static const struct setting setting[] = {
     {"low_params", FLAG, AT(low_params)},
     {"dispatch", WORD, AT(dispatch), TOPT_DISPATCH_ALLTOALL, .what = "dispatch",
      .word = topt_dispatch_name, .words = TOPT_DISPATCH_COUNT},
+    {"offload", NUMBER, AT(offload), .most = 15},
+    {"offload_permille", NUMBER, AT(offload_permille), .most = 1000},
     {"eager", EAGER, AT(eager)}};
 
 enum { SETTINGS = sizeof setting / sizeof *setting };

@@ -28,6 +28,13 @@
  * (github.com/flagos-ai/FlagGems issue 4812, 2026-07).  Backward, which C++ starts, is taken to be as slow.
  * CUDA graphs replay forward and backward without the host (Megatron-LM docs/user-guide/features/cuda_graph.md, torchtitan
  * config/configs.py, PyTorch torch/cuda/graphs.py); what their pools of memory hold beside is not published.
+ * Offloading to the host: FSDP2's CPUOffloadPolicy has the f32 shards, their gradients and the optimizer there
+ * (torch/distributed/fsdp/_fully_shard/_fsdp_param.py, v2.14.1), as torchtitan's training.enable_cpu_offload;
+ * DeepSpeed's offload_optimizer the states and gradients (runtime/zero/offload_config.py: a ratio of them with ZeRO-3 alone),
+ * and offload_param the shards of ZeRO-3; Megatron-LM's --optimizer-cpu-offload the states, by HybridDeviceOptimizer, beside
+ * its distributed optimizer (docs of Megatron Core, optimizer_cpu_offload, 2026), and --cpu-offloading-num-layers what layers but
+ * the last keep, where nothing is recomputed and there are no stages (core/transformer/transformer_config.py); torchtune's and TRL's
+ * OffloadActivations the same, on streams of their own.
  * Workspaces: PyTorch keeps one of cuBLAS for each thread's handle, and backward has a thread of its
  * own (aten/src/ATen/cuda/CublasHandlePool.cpp, v2.14.1: 8.125 MiB, of Hopper and Blackwell 32 MiB, of
  * MI300 128 MiB: profiles' workspace_bytes); Transformer Engine one of 4 MiB, from Hopper on 32 MiB
@@ -56,8 +63,12 @@ enum {
     PARAM = 1 << TOPT_ZERO_PARAM,
     ALL = NONE | STATE | GRADIENT | PARAM,
     TABLES = 1 << TOPT_ZERO_SPARSE | 1 << TOPT_ZERO_OWNER,
-    UNFUSED = TOPT_EAGER_OPERATORS | TOPT_EAGER_NORMS
+    UNFUSED = TOPT_EAGER_OPERATORS | TOPT_EAGER_NORMS,
+    WITH_GRADIENTS = TOPT_OFFLOAD_STATE | TOPT_OFFLOAD_GRADIENT,
+    WITH_PARAMETERS = WITH_GRADIENTS | TOPT_OFFLOAD_PARAM
 };
+#define ON_HOST_FSDP                                                                     \
+    [TOPT_OFFER_PARAMETERS] = {.away = WITH_PARAMETERS, .levels = GRADIENT | PARAM}
 enum {
     BF16_MIXED,
     BF16,
@@ -119,6 +130,9 @@ static const struct topt_framework frameworks[] = {
      .allocator_permille = 80,
      .host_ns = HOST_NS,
      .cuda_graphs = 1,
+     .offers = {ON_HOST_FSDP, [TOPT_OFFER_ACTIVATIONS] = {.away =
+                                                              TOPT_OFFLOAD_ACTIVATIONS,
+                                                          .levels = ALL}},
      .workspaces = 2},
     {.name = "deepspeed",
      .title = "DeepSpeed (ZeRO)",
@@ -133,7 +147,7 @@ static const struct topt_framework frameworks[] = {
      .pipeline_orders = 1 << TOPT_ORDER_1F1B,
      .pipeline_levels = NONE | STATE,
      .even_stages = 1,
-     .lacks = "expert parallelism, offloading to the host",
+     .lacks = "expert parallelism",
      .overlap = TOPT_OVERLAP_FSDP,
      .gather = TOPT_GATHER_POOL,
      .rest_f32 = 1,
@@ -145,6 +159,10 @@ static const struct topt_framework frameworks[] = {
      .bucket_numbers = 500000000,
      .allocator_permille = 80,
      .host_ns = HOST_NS,
+     .offers = {[TOPT_OFFER_OPTIMIZER] = {.away = WITH_GRADIENTS,
+                                          .levels = GRADIENT | PARAM,
+                                          .part = PARAM},
+                [TOPT_OFFER_PARAMETERS] = {.away = WITH_PARAMETERS, .levels = PARAM}},
      .workspaces = 2},
     {.name = "megatron",
      .title = "Megatron-LM",
@@ -159,8 +177,8 @@ static const struct topt_framework frameworks[] = {
      .tensor_most = TOPT_TENSOR_ANYWHERE,
      .rules = &topt_tensor_megatron,
      .pipeline = TOPT_PIPELINE_SEARCHED,
-     .pipeline_orders = 1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED |
-                        1 << TOPT_ORDER_COMBINED,
+     .pipeline_orders =
+         1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED | 1 << TOPT_ORDER_COMBINED,
      .pipeline_levels = NONE | STATE,
      .replica_levels = STATE,
      .modules = TOPT_MODULE_CORE_ATTN | TOPT_MODULE_MLP | TOPT_MODULE_MOE |
@@ -184,6 +202,12 @@ static const struct topt_framework frameworks[] = {
      .allocator_permille = 80,
      .host_ns = HOST_NS,
      .cuda_graphs = 1,
+     .offers = {[TOPT_OFFER_OPTIMIZER] = {.away = TOPT_OFFLOAD_STATE,
+                                          .levels = STATE,
+                                          .part = STATE},
+                [TOPT_OFFER_ACTIVATIONS] = {.away = TOPT_OFFLOAD_ACTIVATIONS,
+                                            .levels = ALL,
+                                            .keeps = 1}},
      .workspaces = 2,
      .positions_first = 1,
      .engine = 1},
@@ -225,6 +249,7 @@ static const struct topt_framework frameworks[] = {
      .allocator_permille = 80,
      .host_ns = HOST_NS,
      .cuda_graphs = 1,
+     .offers = {ON_HOST_FSDP},
      .workspaces = 2},
     {.name = "topt",
      .title = "topt run",

@@ -32,6 +32,10 @@ static const struct bits eager_parts[] = {
     {"all", TOPT_EAGER_OPERATORS | TOPT_EAGER_NORMS | TOPT_EAGER_SCORES |
                 TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER},
     {"none", 0}};
+static const struct bits offers[TOPT_OFFERS] = {
+    {"optimizer", 1 << TOPT_OFFER_OPTIMIZER},
+    {"parameters", 1 << TOPT_OFFER_PARAMETERS},
+    {"activations", 1 << TOPT_OFFER_ACTIVATIONS}};
 enum { EAGER_PARTS = sizeof eager_parts / sizeof *eager_parts, EAGER_ALONE = 6 };
 
 int topt_name_find(const char *what, const char *name, const char *(*at)(unsigned),
@@ -68,6 +72,16 @@ static const char *factor_at(unsigned i)
 static const char *eager_at(unsigned i)
 {
     return eager_parts[i].name;
+}
+
+static const char *offer_at(unsigned i)
+{
+    return offers[i].name;
+}
+
+const char *topt_offer_name(enum topt_offer o)
+{
+    return offers[o].name;
 }
 
 #define PARSE(word, type, what, name_of, count)                                          \
@@ -111,6 +125,12 @@ int topt_factors_parse(const char *list, int *ret, struct topt_error *err)
 int topt_eager_parse(const char *list, int *ret, struct topt_error *err)
 {
     return read_list("eager part", list, eager_parts, EAGER_PARTS, EAGER_ALONE, eager_at,
+                     ret, err);
+}
+
+int topt_offload_parse(const char *list, int *ret, struct topt_error *err)
+{
+    return read_list("thing to offload", list, offers, TOPT_OFFERS, TOPT_OFFERS, offer_at,
                      ret, err);
 }
 

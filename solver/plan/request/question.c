@@ -82,7 +82,8 @@ static int read_words(const struct topt_query *w, struct topt_request *r,
            (SAID(attention) && topt_attention_parse(w->attention, &s->attention, err)) ||
            (SAID(dispatch) && topt_dispatch_parse(w->dispatch, &s->dispatch, err)) ||
            (SAID(loss_kernel) && topt_loss_parse(w->loss_kernel, &s->loss, err)) ||
-           (SAID(eager) && topt_eager_parse(w->eager, &s->eager, err));
+           (SAID(eager) && topt_eager_parse(w->eager, &s->eager, err)) ||
+           (SAID(offload) && topt_offload_parse(w->offload, &r->offload, err));
 #undef SAID
 }
 
@@ -92,6 +93,7 @@ static void read_numbers(const struct topt_query *w, struct topt_request *r)
 #define SAID(name, member) r->member = w->name > 0 ? w->name : r->member
     SAID(max_gpus, max_gpus);
     SAID(min_efficiency, min_efficiency);
+    SAID(offload_fraction, offload_fraction);
     SAID(micro_batches, micro_batches);
     SAID(pipeline, pipeline);
     SAID(virtual_stages, virtual_stages);
@@ -339,6 +341,67 @@ static void take_row(struct topt_request *r)
         r->blocks = TOPT_BLOCKS_ALIKE;
 }
 
+/* The words for what a framework can leave on the host: " (it has optimizer)". */
+static const char *offered(const struct topt_framework *f, char buf[64])
+{
+    int n = 0;
+    *buf = 0;
+    for (int i = 0; i < TOPT_OFFERS; i++)
+        if (f->offers[i].away)
+            n += snprintf(buf + n, (size_t)(64 - n), "%s%s", n ? ", " : " (it has ",
+                          topt_offer_name((enum topt_offer)i));
+    if (n)
+        snprintf(buf + n, (size_t)(64 - n), ")");
+    return buf;
+}
+
+int topt_request_offload(struct topt_request *r, struct topt_error *err)
+{
+    const struct topt_framework *f = r->framework;
+    struct topt_settings *s = &r->settings;
+    int part = ~0;
+    char has[64];
+    s->offload = s->offload_permille = 0;
+    r->offload_levels = r->offload ? ~0 : 0;
+    r->offload_keeps = 0;
+    for (int i = 0; i < TOPT_OFFERS; i++) {
+        if (!(r->offload >> i & 1))
+            continue;
+        if (!f->offers[i].away)
+            return topt_fail(err, TOPT_ERR_USAGE, "--offload %s: %s does not have it%s",
+                             topt_offer_name((enum topt_offer)i), f->name,
+                             offered(f, has));
+        s->offload |= f->offers[i].away;
+        r->offload_levels &= f->offers[i].levels;
+        r->offload_keeps |= f->offers[i].keeps;
+        part &= f->offers[i].away & TOPT_OFFLOAD_STATE ? f->offers[i].part : ~0;
+    }
+    int some = r->offload_fraction > 0 && r->offload_fraction < 1;
+    if (some && (!(s->offload & TOPT_OFFLOAD_STATE) || !part))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--offload-fraction: %s has it with --offload optimizer of "
+                         "megatron and deepspeed",
+                         f->name);
+    if (!s->offload)
+        return 0;
+    if (some)
+        r->offload_levels &= part;
+    if (s->offload & TOPT_OFFLOAD_STATE)
+        s->offload_permille = some ? (int64_t)(1000 * r->offload_fraction + 0.5) : 1000;
+    if (topt_hw_host(r->hw)->link <= 0)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--offload: '%s' has no host; give the memory and the link of a "
+                         "node's host as "
+                         "\"host\" in a profile of your own (docs/formats/hw.md)",
+                         topt_hw_name(r->hw));
+    if (s->offload & ~(int64_t)TOPT_OFFLOAD_STATE && (r->pipeline > 1 || s->cuda_graphs))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--offload: beside %s the optimizer of megatron alone may rest "
+                         "on the host",
+                         r->pipeline > 1 ? "--pipeline" : "--cuda-graphs");
+    return 0;
+}
+
 static int check_graphs(const struct topt_request *r, struct topt_error *err)
 {
     if (!r->settings.cuda_graphs || r->framework->cuda_graphs)
@@ -363,7 +426,7 @@ static int check_memory(const struct topt_request *r, struct topt_error *err)
 int topt_request_complete(struct topt_request *r, struct topt_error *err)
 {
     if (choose_framework(r, err) || choose_precision(r, err) || check_memory(r, err) ||
-        check_graphs(r, err) || check_loss(r, err) ||
+        check_graphs(r, err) || check_loss(r, err) || topt_request_offload(r, err) ||
         topt_totals_check(&r->totals, r->model->seq, err))
         return -1;
     take_row(r);

@@ -33,6 +33,20 @@ struct topt_software {
 };
 enum { TOPT_SOFTWARE_AGES = 4 };
 
+/* What can be asked to rest on the host, by the word that asks for it. */
+enum topt_offer {
+    TOPT_OFFER_OPTIMIZER,
+    TOPT_OFFER_PARAMETERS,
+    TOPT_OFFER_ACTIVATIONS,
+    TOPT_OFFERS
+};
+struct topt_offered {
+    int away;   /* bits of enum topt_offload; 0: the framework does not have it */
+    int levels; /* of sharding over replicas beside it, bits */
+    int part;   /* ... under which a part of the optimizer alone may rest there */
+    int keeps;  /* nothing is recomputed beside it */
+};
+
 struct topt_framework {
     const char *name;  /* as people write it */
     const char *title; /* as answers call it: "PyTorch (FSDP2, DDP)" */
@@ -55,7 +69,7 @@ struct topt_framework {
     /* Levels that may shard over a part of the data ranks and be replicated over the rest (bits), and
      * whether they are searched so unasked. */
     int replica_levels, replicas_searched;
-    int modules; /* of recomputation that are searched beside whole layers: bits of enum topt_module */
+    int modules; /* of recomputation that are searched beside whole layers: bits of enum topt_recompute_module */
     int can_modules;     /* ... and that can be asked for */
     int recompute_first; /* it can recompute the first layers of each stage's chunks alone */
     /* Expert parallelism: whether it is searched unasked, levels of sharding beside it (bits, 0: it has none),
@@ -85,8 +99,9 @@ struct topt_framework {
     int allocator_permille;
     int64_t host_ns; /* in which the host starts a kernel */
     int cuda_graphs; /* ... unless it replays CUDA graphs, as can be asked for */
-    int workspaces;  /* handles of the device's BLAS, each with a workspace */
-    int engine;      /* Transformer Engine has one more; its products of experts are kernels of their own */
+    struct topt_offered offers[TOPT_OFFERS];
+    int workspaces; /* handles of the device's BLAS, each with a workspace */
+    int engine; /* Transformer Engine has one more; its products of experts are kernels of their own */
 };
 
 /* The kernels of a year's releases; 0: today's. */

@@ -94,6 +94,10 @@ struct topt_request {
         TOPT_POSITIONS_ON,
         TOPT_POSITIONS_OFF
     } sequence_parallel;
+    int offload; /* what is asked to rest on the host, bits by enum topt_offer */
+    double offload_fraction; /* of the optimizer; 0: unsaid */
+    int offload_levels;      /* of sharding that go with it, bits; 0: any */
+    int offload_keeps;       /* nothing is recomputed beside it */
     const struct topt_precision *precision; /* NULL: settings.dtype is as it is */
     int given;                              /* bits of enum topt_given */
     double
@@ -143,6 +147,11 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
  * INVAL where the limit is more than it has. */
 int topt_request_complete(struct topt_request *r, struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Put into the settings what 'offload' and 'offload_fraction' ask for.  USAGE where the framework does not have it or
+ * the profile says nothing of a host. */
+int topt_request_offload(struct topt_request *r, struct topt_error *err) TOPT_MUST_CHECK;
+const char *topt_offer_name(enum topt_offer o);
+
 /* The assumptions, for what was not said: [{"what", "value", "option"}, ...]; and the job:
  * {"model", "hw", "parameters", "batch", "seq", "precision", "optimizer", "framework",
  * ...}.  New references. */
@@ -185,6 +194,9 @@ int topt_factors_parse(const char *list, int *ret,
  * topt_eager_part, and back, NULL without memory, owned by the caller. */
 int topt_eager_parse(const char *list, int *ret, struct topt_error *err) TOPT_MUST_CHECK;
 char *topt_eager_words(int parts);
+/* "optimizer,activations": bits by enum topt_offer. */
+int topt_offload_parse(const char *list, int *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 const char *topt_mode_name(enum topt_mode m);
 const char *topt_space_name(enum topt_space s);
 const char *topt_blocks_name(enum topt_block_choice b);

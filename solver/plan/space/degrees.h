@@ -24,7 +24,7 @@ struct topt_degrees {
     /* Ranks that share out experts, and that split the inside of one.  The latter are the innermost ones of
      * tensor ranks, the former what is left of tensor ranks, then context ranks, and the innermost data ranks. */
     int expert, expert_tensor;
-    int recompute; /* may operators be recomputed?  Uniform: which are, bits of enum topt_module */
+    int recompute; /* may operators be recomputed?  Uniform: which are, bits of enum topt_recompute_module */
     int recompute_layers; /* of pipeline stages: in the first so many layers of each chunk; 0: all */
     uint32_t
         mesh_starts; /* device meshes of systems that have one for all operators; else 0 */

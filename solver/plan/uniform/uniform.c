@@ -452,6 +452,10 @@ static int add_staged(struct fold *f, int lightest)
                : 1;
 }
 
+/* Of the time with recomputation the least without: that has a forward pass less, and backward takes two of
+ * these: a margin, no proof. */
+enum { PERCENT_WITHOUT = 74 };
+
 /* The cost of a strategy that recomputes whole layers as one that recomputes the first 'n' of each chunk,
  * which '*ret' is made; without stages where layers are not cut so. */
 static int cost_first(struct fold *f, const struct topt_strategy *s,
@@ -559,34 +563,21 @@ static int is_of_modules(const struct fold *f, const struct topt_degrees *d)
     return d->recompute & ~TOPT_MODULE_WHOLE && f->s->planning->nmodules > 1;
 }
 
-/* Of such degrees without stages what is known of the same with other recomputation; NULL: they are none. */
-static const struct topt_memo_entry *known_with(struct fold *f,
-                                                const struct topt_degrees *d, int modules)
-{
-    struct topt_degrees other = *d;
-    other.recompute = modules;
-    return is_of_modules(f, d)
-               ? topt_memo_entry(f->memo, f->s->mesh.nodes, f->s->mesh.per_node, &other)
-               : NULL;
-}
-
-/* Modules that run again take the time that whole layers do without them, at least. */
-static int64_t least_with(const struct fold *f, const struct topt_degrees *d, int64_t ns)
-{
-    return ns / 100 * topt_planning_percent(f->s->planning, d->recompute);
-}
-
-/* Are degrees with modules of no interest beside those without, and beside those with whole layers? */
+/* Modules that run again take the time of nothing that does, and the memory of whole layers, at least. */
 static int is_needless(struct fold *f, const struct topt_degrees *d)
 {
-    const struct topt_memo_entry *whole = known_with(f, d, TOPT_MODULE_WHOLE),
-                                 *none = known_with(f, d, 0);
-    if (!whole || !none || f->goal == TOPT_GOAL_FRONTIER)
+    struct topt_degrees without = *d;
+    without.recompute = 0;
+    if (!is_of_modules(f, d) || f->goal == TOPT_GOAL_FRONTIER)
+        return 0;
+    const struct topt_memo_entry *none =
+        topt_memo_entry(f->memo, f->s->mesh.nodes, f->s->mesh.per_node, &without);
+    if (!none)
         return 0;
     const struct topt_memo_point *p = none->fastest.n ? none->fastest.at : NULL;
     return f->goal == TOPT_GOAL_LEAST ||
            (p && p->memory_bytes >= 0 && !beyond(p->memory_bytes, f->memory_limit)) ||
-           (whole->priced && beyond(least_with(f, d, whole->least.time), f->time_limit));
+           (none->priced && beyond(none->least.time, f->time_limit));
 }
 
 static int is_canceled(struct fold *f)
@@ -647,7 +638,8 @@ static struct topt_degrees floor_of(const struct topt_request *r,
     int ranks = d->tensor * d->context, experts = d->expert * d->expert_tensor;
     ret.stages = ret.virtual_stages = 1;
     ret.order = TOPT_ORDER_1F1B;
-    if (d->level >= TOPT_ZERO_GRADIENT || d->micro_batches == 1 || r->pin)
+    if (d->level >= TOPT_ZERO_GRADIENT || d->micro_batches == 1 || r->pin ||
+        r->settings.offload)
         return ret;
     ret.data = experts > ranks ? experts / ranks : 1;
     ret.micro_batches = d->micro_batches * (d->data / ret.data);
@@ -679,29 +671,19 @@ static int find_passes(struct fold *f)
                               &x->floor, f->err);
 }
 
-/* The entry with the floor of degrees on a grid; of modules it follows from that of whole layers.  NULL with an error. */
+/* The entry with the floor of degrees on a grid, of modules with that of no recomputation.  NULL with an error. */
 static struct topt_memo_entry *find_floor(struct fold *f, const struct topt_degrees *d,
                                           int per_node)
 {
-    struct topt_degrees at = floor_of(f->s->request, d), whole = *d;
+    struct topt_degrees at = floor_of(f->s->request, d);
     int devices = at.data * at.context * at.tensor; /* of the innermost axes */
-    const struct topt_memo_entry *of = NULL;
     struct topt_grid_search *grid;
-    whole.recompute = TOPT_MODULE_WHOLE;
-    if (is_of_modules(f, d) && !(of = find_floor(f, &whole, per_node)))
-        return NULL;
+    at.recompute = is_of_modules(f, d) ? 0 : d->recompute;
     per_node = per_node < devices ? per_node : devices;
-    if (topt_grid_part(f->s->planning, devices / per_node, per_node, &grid, f->err) ||
-        find_entry(f, grid, &at))
+    if (topt_grid_part(f->s->planning, devices / per_node, per_node, 1, &grid, f->err) ||
+        find_entry(f, grid, &at) || (!f->entry->floored && find_passes(f)))
         return NULL;
-    struct topt_memo_entry *x = f->entry;
-    if (of && !x->floored) {
-        x->floored = 1;
-        x->floor = of->floor;
-        x->floor.ns = least_with(f, d, of->floor.ns);
-        x->floor.layer_ns = least_with(f, d, of->floor.layer_ns);
-    }
-    return x->floored || !find_passes(f) ? x : NULL;
+    return f->entry;
 }
 
 /* What backward reads of a micro-batch and is kept, at least, on a device of a grid; 'floor': NULL before anything is priced. */
@@ -733,8 +715,8 @@ static int64_t least_first(struct fold *f, const struct topt_grid_search *grid,
     if (all <= f->memory_limit)
         return INT64_MAX;
     double share = (double)(all - f->memory_limit) / (double)(all - least);
-    return (int64_t)((double)ns *
-                     (TOPT_PERCENT_WITHOUT + (100 - TOPT_PERCENT_WITHOUT) * share) / 100);
+    return (int64_t)((double)ns * (PERCENT_WITHOUT + (100 - PERCENT_WITHOUT) * share) /
+                     100);
 }
 
 /* Of a choice of degrees 'of' on the devices of one stage, with a number of chunks, each of some schedules. */
@@ -794,7 +776,7 @@ static int list_stages(struct fold *f, struct candidates *all)
             c.degrees = *c.priced_as;
             c.degrees.stages = stages;
             if (c.degrees.micro_batches < 2 || !(levels >> c.degrees.level & 1) ||
-                (f->goal == TOPT_GOAL_LEAST && is_of_modules(f, &c.degrees)) ||
+                is_of_modules(f, &c.degrees) ||
                 beyond(topt_grid_least_stage_bytes(c.grid, &c.degrees,
                                                    kept_bytes(c.grid, &c.degrees, NULL)),
                        f->memory_limit))
@@ -861,14 +843,13 @@ static int add_alike(struct fold *f, struct candidates *all, int i, int lightest
         if (rc < 0 || (rc && keep_best(f)))
             return -1;
         c->too_large |= !lightest && f->too_large;
-        c->done = lightest || rc || is_of_modules(f, &c->degrees) || !x->whole.n ||
-                  x->whole.at[0].sum_bytes <= x->least.memory;
+        c->done =
+            lightest || rc || !x->whole.n || x->whole.at[0].sum_bytes <= x->least.memory;
     }
     return 0;
 }
 
-/* With the strategy that is fastest on the devices of a stage, and with the one that needs least; of modules, which are
- * for less time, with the former alone. */
+/* With the strategy that is fastest on the devices of a stage, and with the one that needs least. */
 static int add_candidate(struct fold *f, struct candidates *all, int i)
 {
     struct candidate *c = &all->at[i];
@@ -892,7 +873,7 @@ static void look_at_first(const struct candidate *c, struct candidates *all)
             x->degrees.recompute &&
             x->degrees.virtual_stages == c->degrees.virtual_stages &&
             x->degrees.order == c->degrees.order)
-            x->first = topt_max(c->least, x->least / 100 * TOPT_PERCENT_WITHOUT);
+            x->first = topt_max(c->least, x->least / 100 * PERCENT_WITHOUT);
     }
 }
 

@@ -215,34 +215,19 @@ static int read_model(struct chosen *c, const struct topt_model *m,
 
 /* ---- devices ------------------------------------------------------------------------ */
 
-static int boards_of(const struct topt_request *r, struct topt_accpar_boards *ret)
+/* Devices of one kind.  A cut between kinds, and one between nodes, goes by what a node has to the
+ * others; a profile of one node has no such link. */
+static void boards_of(const struct topt_request *r, const struct topt_hw *hw, int count,
+                      struct topt_accpar_boards *ret)
 {
-    int node = topt_hw_gpus_per_node(r->hw);
-    *ret = (struct topt_accpar_boards){.count = (int)r->gpus,
-                                       .flops = topt_hw_peak(r->hw, r->settings.dtype),
-                                       .bytes_per_second = topt_hw_network(r->hw) / node,
+    int node = topt_hw_gpus_per_node(hw);
+    double between = topt_hw_network(r->hw) / node, bus = topt_hw_bus(hw);
+    *ret = (struct topt_accpar_boards){.count = count,
+                                       .flops = topt_hw_peak(hw, r->settings.dtype),
+                                       .bytes_per_second = between > 0 ? between : bus,
                                        .per_node = node,
-                                       .node_bytes_per_second = topt_hw_bus(r->hw)};
-    snprintf(ret->name, sizeof ret->name, "%.47s", topt_hw_device(r->hw));
-    if (ret->bytes_per_second <= 0) /* a profile of one node */
-        ret->bytes_per_second = ret->node_bytes_per_second;
-    return r->gpus > 0 && !(r->gpus & (r->gpus - 1)) && ret->flops > 0 &&
-           ret->bytes_per_second > 0;
-}
-
-/* A group's boards.  A cut between groups, and one between nodes, goes by what a node has to the
- * others. */
-static void boards_of_group(const struct topt_request *r, int group,
-                            struct topt_accpar_boards *ret)
-{
-    const struct topt_hw *g = topt_hw_group(r->hw, group);
-    int node = topt_hw_gpus_per_node(g);
-    *ret = (struct topt_accpar_boards){.count = topt_hw_group_devices(r->hw, group),
-                                       .flops = topt_hw_peak(g, r->settings.dtype),
-                                       .bytes_per_second = topt_hw_network(r->hw) / node,
-                                       .per_node = node,
-                                       .node_bytes_per_second = topt_hw_bus(g)};
-    snprintf(ret->name, sizeof ret->name, "%.47s", topt_hw_device(g));
+                                       .node_bytes_per_second = bus};
+    snprintf(ret->name, sizeof ret->name, "%.47s", topt_hw_device(hw));
 }
 
 /* Groups are the first cut, and one configuration is that of both: so they are as many. */
@@ -255,11 +240,14 @@ static const char *find_boards(const struct topt_request *r,
     if (groups > TOPT_ACCPAR_KINDS)
         return "it cuts between two kinds of devices, and here are more";
     for (int i = 0; i < groups; i++)
-        boards_of_group(r, i, &ret[i]);
-    if (!groups)
-        return boards_of(r, ret)
+        boards_of(r, topt_hw_group(r->hw, i), topt_hw_group_devices(r->hw, i), &ret[i]);
+    if (!groups) {
+        boards_of(r, r->hw, (int)r->gpus, ret);
+        return r->gpus > 0 && !(r->gpus & (r->gpus - 1)) && ret->flops > 0 &&
+                       ret->bytes_per_second > 0
                    ? NULL
                    : "it cuts devices in halves, so their number is a power of 2";
+    }
     if (ret[0].count != ret[1].count || ret[0].count & (ret[0].count - 1))
         return "it cuts each kind of devices in halves alike, so they are equally many, "
                "a power of 2";
@@ -310,10 +298,27 @@ static void put_axes(struct topt_text *pins, uint32_t cuts, int node)
                           i < node ? i : i - node);
 }
 
-/* The parts of an operator by the dimension of each type, -1: it has none.  Types are chosen without
+/* Axes [lo, hi) are alike: the canonical space gives the batch those outside, and features those
+ * inside, the first dimension's innermost. */
+static struct cuts in_order(struct cuts p, const int dim[TOPT_ACCPAR_TYPES], int lo,
+                            int hi)
+{
+    struct cuts q = {{0}};
+    uint32_t level = (1u << hi) - (1u << lo);
+    int swap = dim[TOPT_ACCPAR_OUTPUT] < dim[TOPT_ACCPAR_INPUT];
+    for (int n = __builtin_popcount(p.of[TOPT_ACCPAR_BATCH] & level); n > 0; n--)
+        q.of[TOPT_ACCPAR_BATCH] |= 1u << lo++;
+    for (int k = 0; k < 2; k++) {
+        int t = k == swap ? TOPT_ACCPAR_INPUT : TOPT_ACCPAR_OUTPUT;
+        for (int n = __builtin_popcount(p.of[t] & level); n > 0; n--)
+            q.of[t] |= 1u << --hi;
+    }
+    return q;
+}
+
+/* The axes of an operator by the dimension of each type, -1: it has none.  Types are chosen without
  * asking how many there are of what they split; halves that there are not go to the batch, or stay
- * with all.  'node': cuts between nodes, by which axes are named; -1: by parts alone, wherever
- * these lie as is fastest. */
+ * with all.  'node': cuts between nodes. */
 static void pin_op(const struct topt_op *o, const struct topt_request *r,
                    const int dim[TOPT_ACCPAR_TYPES], struct cuts p, int node,
                    struct topt_text *pins)
@@ -329,15 +334,19 @@ static void pin_op(const struct topt_op *o, const struct topt_request *r,
     while (*batch && (dim[TOPT_ACCPAR_BATCH] < 0 ||
                       !fits(r, o, dim[TOPT_ACCPAR_BATCH], parts_of(*batch))))
         *batch ^= innermost(*batch);
+    struct cuts outer = in_order(p, dim, 0, node),
+                inner = in_order(p, dim, node, __builtin_ctzll((uint64_t)r->gpus));
+    for (int t = 0; !topt_hw_groups(r->hw) && t < TOPT_ACCPAR_TYPES; t++)
+        p.of[t] = outer.of[t] | inner.of[t];
     topt_text_add(pins, "%s%s=", pins->s && *pins->s ? ";" : "", o->name);
     for (int t = 0; t < TOPT_ACCPAR_TYPES; t++) {
         if (dim[t] < 0)
             continue;
         topt_text_add(pins, "%s%s:", any++ ? "," : "", o->spec->dim[dim[t]].name);
-        if (node < 0 || !p.of[t])
-            topt_text_add(pins, "%lld", (long long)parts_of(p.of[t]));
-        else
+        if (p.of[t])
             put_axes(pins, p.of[t], node);
+        else
+            topt_text_add(pins, "1");
     }
 }
 
@@ -436,23 +445,13 @@ static void find_shares(const struct chosen *c, const struct topt_accpar_cut *cu
 
 /* ---- choices ------------------------------------------------------------------------ */
 
-/* "of 16 layers it splits 13 by batch only, 3 by input features, 0 by output features". */
-static void tell(struct topt_text *why, int layers, const int *with)
-{
-    topt_text_add(why,
-                  "of %d layers it splits %d by batch only, %d by input features, %d by "
-                  "output features",
-                  layers, with[TOPT_ACCPAR_BATCH], with[TOPT_ACCPAR_INPUT],
-                  with[TOPT_ACCPAR_OUTPUT]);
-}
-
 static void put_choices(const struct chosen *c, const struct topt_request *r,
                         enum topt_accpar_system system,
                         const struct topt_accpar_answer *a, int kinds,
                         struct topt_text *pins, struct topt_text *why)
 {
     int with[TOPT_ACCPAR_TYPES] = {0}, between = 0, node = 0;
-    for (int n = topt_hw_max_nodes(r->hw); n > 1; n /= 2)
+    for (int64_t n = r->gpus; n > topt_hw_gpus_per_node(r->hw); n /= 2)
         node++;
     for (int l = 0; l < c->net.n; l++) {
         struct cuts p = cuts_of(a, l);
@@ -463,14 +462,18 @@ static void put_choices(const struct chosen *c, const struct topt_request *r,
         }
         with[TOPT_ACCPAR_BATCH] += !features;
         between += !(p.of[TOPT_ACCPAR_BATCH] & 1);
-        pin_layer(c, r, l, p, kinds > 1 ? node : -1, pins);
+        pin_layer(c, r, l, p, node, pins);
     }
     for (int i = 0, l = 0; i < c->m->nops; i++)
         if (l < c->net.n && c->op[l] == i)
             l++;
         else
-            pin_follower(c, r, i, system, a, kinds > 1 ? node : -1, pins);
-    tell(why, c->net.n, with);
+            pin_follower(c, r, i, system, a, node, pins);
+    topt_text_add(why,
+                  "of %d layers it splits %d by batch only, %d by input features, %d by "
+                  "output features",
+                  c->net.n, with[TOPT_ACCPAR_BATCH], with[TOPT_ACCPAR_INPUT],
+                  with[TOPT_ACCPAR_OUTPUT]);
     if (kinds > 1)
         topt_text_add(why, "; between groups the batch of %d and features of %d",
                       c->net.n - between, between);
@@ -515,10 +518,8 @@ static int choose(const struct topt_system *row, const struct topt_request *r,
     }
     ret->pins = rc ? NULL : pins.s;
     ret->why = rc ? NULL : why.s;
-    if (c) {
-        free(c->last);
-        free(c->follows);
-    }
+    free(c ? c->last : NULL);
+    free(c ? c->follows : NULL);
     free(c);
     free(a);
     return rc;

@@ -139,10 +139,9 @@ int ff_settle(struct topt_flexflow *f, struct topt_error *err);
 void ff_forget(struct topt_flexflow *f); /* what changed */
 void ff_remember(struct topt_flexflow *f, int task);
 
-/* flexflow.c: an operator's other configuration, not simulated yet. */
+/* flexflow.c: an operator's other configuration, not simulated yet; the last one may be taken back,
+ * simulated or not, without simulating. */
 void ff_replace(struct topt_flexflow *f, int op, const struct topt_soap *s);
-/* The same, such that ff_undo may take it back, simulated or not, without simulating. */
-void ff_try(struct topt_flexflow *f, int op, const struct topt_soap *s);
 void ff_undo(struct topt_flexflow *f, int op, const struct topt_soap *was,
              int64_t was_ns);
 

@@ -37,7 +37,7 @@ static void each_group(struct topt_flexflow *f, int op,
                 what(f, ff_use_group(f, c, i));
 }
 
-void ff_replace(struct topt_flexflow *f, int op, const struct topt_soap *s)
+static void replace(struct topt_flexflow *f, int op, const struct topt_soap *s)
 {
     each_group(f, op, ff_group_remove);
     f->op[op].soap = *s;
@@ -50,11 +50,11 @@ static void remember(struct topt_flexflow *f, int group)
         ff_remember(f, t);
 }
 
-void ff_try(struct topt_flexflow *f, int op, const struct topt_soap *s)
+void ff_replace(struct topt_flexflow *f, int op, const struct topt_soap *s)
 {
     f->nran = 0;
     each_group(f, op, remember);
-    ff_replace(f, op, s);
+    replace(f, op, s);
 }
 
 /* Tasks are made anew in the order in which they were made before. */
@@ -73,7 +73,7 @@ void ff_undo(struct topt_flexflow *f, int op, const struct topt_soap *was, int64
         f->task[f->ran[i].task].ready = f->ran[i].ready;
         f->task[f->ran[i].task].end = f->ran[i].end;
     }
-    ff_replace(f, op, was);
+    replace(f, op, was);
     f->nran = 0;
     each_group(f, op, recall);
     ff_forget(f);
@@ -251,20 +251,13 @@ static int run_full(const struct topt_flexflow *f, struct full *x, struct topt_e
     return rc;
 }
 
-int topt_flexflow_disturbed(const struct topt_flexflow *f, uint64_t seed, double share,
-                            int64_t *ret_ns, struct topt_error *err)
+int topt_flexflow_full(const struct topt_flexflow *f, uint64_t seed, double share,
+                       int64_t *ret_ns, struct topt_error *err)
 {
     struct full x = {.seed = seed, .disturbed = share};
-    if (run_full(f, &x, err))
-        return -1;
+    int rc = run_full(f, &x, err);
     *ret_ns = x.ns;
-    return 0;
-}
-
-int topt_flexflow_full(const struct topt_flexflow *f, int64_t *ret_ns,
-                       struct topt_error *err)
-{
-    return topt_flexflow_disturbed(f, 0, 0, ret_ns, err);
+    return rc;
 }
 
 /* ---- what is said of it ------------------------------------------------------------ */

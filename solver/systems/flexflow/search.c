@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Before a search may be said to improve nothing: proposals, and a part of the budget. */
-enum { FEWEST = 200, BUDGET_PART = 4 };
-enum { A_WALK = 1000 };
+/* A walk is a part of the budget, at least and at most so many proposals. */
+enum { BUDGET_PART = 4, FEWEST = 200, A_WALK = 1000 };
 
 double topt_flexflow_accepts(double beta, int64_t more_ns)
 {
@@ -67,7 +66,7 @@ static int propose(struct topt_flexflow *f, const struct topt_flexflow_search *o
     struct topt_soap was = f->op[op].soap, next = roll(f, op, seed);
     int64_t before = topt_flexflow_time(f);
     double u = ff_random_real(seed);
-    ff_try(f, op, &next);
+    ff_replace(f, op, &next);
     int64_t more = ff_busiest(f, f->nresources) - before;
     if (o->told || u < topt_flexflow_accepts(beta, more)) {
         if (ff_settle(f, err))

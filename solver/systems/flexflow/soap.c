@@ -145,11 +145,9 @@ int ff_is_param(const struct topt_flexflow *f, int op, int operand)
 {
     const struct topt_op *o = &f->k.model->op[op];
     const struct topt_operand *x = &o->operand[operand];
-    if (!x->present)
-        return 0;
-    if (x->role == TOPT_PARAM)
-        return 1;
-    return x->role == TOPT_INPUT && f->op[f->k.model->tensor[x->tensor].producer].virtual;
+    return x->present && (x->role == TOPT_PARAM ||
+                          (x->role == TOPT_INPUT &&
+                           f->op[f->k.model->tensor[x->tensor].producer].virtual));
 }
 
 /* Rows of the part that has most of tables of unlike lengths: runs of tables, as even as can be. */
