@@ -15,7 +15,8 @@
  * WHERE          endpoints that take it, bits of enum topt_field_where
  * KEY            PROBLEM: strategies cost what it says; ANSWER: it decides the answer alone; NONE: neither (model and
  *                profile are keys by their digests)
- * DOORS          SBATCH: an option everywhere; TOPT: of topt plan and topt client; REST: of none
+ * DOORS          SBATCH: an option everywhere; TOPT: of topt plan and topt client; TOPTD: of topt client and sbatch, where
+ *                topt plan has one of its own; REST: of none
  * OPTION, ARG    the option without its dashes, and what stands for its value in a help text
  * OTHER          what is taken where it is not said; shown as "HELP (default: OTHER)"
  * VALUES         words that it can be, or that a list can hold, with commas between; NULL: not just so many
@@ -175,7 +176,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "searched", NULL, "GPUs that split each expert beside --expert, at most those of tensor parallelism (megatron)") \
     X(DEGREES, degrees, LABEL, 0, 199, TOPT_IN_ANY, ANSWER, SBATCH, "degrees", "LIST",                                \
       "searched", NULL, "fixed degrees, as tp=8,pp=8,vp=2,dp=16,mbs=1 (also cp, ep, etp, zero, recompute, even); others are searched") \
-    X(AS_IS, as_is, BOOL, 0, 1, TOPT_IN_PLAN, PROBLEM, REST, NULL, NULL,                                               \
+    X(AS_IS, as_is, BOOL, 0, 1, TOPT_IN_PLAN, PROBLEM, TOPTD, "as-is", "",                                            \
       "off", NULL, "the degrees, or without them the script that is sent, are a run that exists: the answer is the best plan, with that run beside it") \
     X(DISPATCH, dispatch, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "dispatch", "NAME",                             \
       "alltoall", "alltoall,deepep",                                                                                 \
@@ -255,12 +256,18 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
 
 /* clang-format on */
 
-/* What follows where the field is an option of sbatch; of topt plan and topt client. */
+/* What follows where the field is an option of sbatch; of topt plan; of topt client. */
 #define TOPT_FIELD_OF_SBATCH_SBATCH(...) __VA_ARGS__
 #define TOPT_FIELD_OF_SBATCH_TOPT(...)
+#define TOPT_FIELD_OF_SBATCH_TOPTD(...) __VA_ARGS__
 #define TOPT_FIELD_OF_SBATCH_REST(...)
 #define TOPT_FIELD_OF_TOPT_SBATCH(...) __VA_ARGS__
 #define TOPT_FIELD_OF_TOPT_TOPT(...)   __VA_ARGS__
+#define TOPT_FIELD_OF_TOPT_TOPTD(...)
 #define TOPT_FIELD_OF_TOPT_REST(...)
+#define TOPT_FIELD_OF_CLIENT_SBATCH(...) __VA_ARGS__
+#define TOPT_FIELD_OF_CLIENT_TOPT(...)   __VA_ARGS__
+#define TOPT_FIELD_OF_CLIENT_TOPTD(...)  __VA_ARGS__
+#define TOPT_FIELD_OF_CLIENT_REST(...)
 
 #endif

@@ -20,8 +20,8 @@ static const struct topt_option table[] = {
                  "the question of topt plan, put to toptd"),
 #define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, DOORS, OPTION, ARG, OTHER, VALUES,    \
           HELP)                                                                          \
-    TOPT_FIELD_OF_TOPT_##DOORS({OPTION, TOPT_OPT_FIELD, offsetof(struct args, asked),    \
-                                ARG, TOPT_FIELD_HELP(HELP, OTHER)}, )
+    TOPT_FIELD_OF_CLIENT_##DOORS({OPTION, TOPT_OPT_FIELD, offsetof(struct args, asked),  \
+                                  ARG, TOPT_FIELD_HELP(HELP, OTHER)}, )
     TOPT_FIELDS(X)
 #undef X
         {"o", TOPT_OPT_STRING, offsetof(struct args, output), "FILE",

@@ -24,7 +24,7 @@
 #include "route_table.h"
 #include "topt_fields.h"
 
-enum door { REST, TOPT, SBATCH };
+enum door { REST, TOPT, SBATCH, TOPTD };
 
 struct field {
     const char *name;
@@ -501,7 +501,7 @@ static void print_slurm(void)
     puts("| option | | default |\n"
          "|---|---|---|");
     for (int i = 0; i < NFIELDS; i++)
-        if (fields[i].doors == SBATCH)
+        if (fields[i].doors >= SBATCH)
             printf("| `--topt-%s%s%s` | %s | %s |\n", fields[i].option,
                    *fields[i].arg ? "=" : "", fields[i].arg, fields[i].help,
                    fields[i].other);

@@ -204,34 +204,13 @@ static int64_t usual_length(const struct site_queue *q, int64_t now_s)
     return n ? topt_max(longest, sum / n) : YEAR_S;
 }
 
-/* When a running job without a limit ends: of 'n' exponential lengths without memory the
- * first ends after an n-th of the mean, the next after an (n-1)-th more, and so on.  Who has
- * run longest is taken to be first. */
-static int64_t usual_end(const struct model *m, const struct site_queue *q,
-                         const struct site_queued *of)
-{
-    int64_t n = 0, before = 0;
-    double ends = 0;
-    for (size_t i = 0; i < q->n; i++) {
-        const struct site_queued *j = &q->job[i];
-        if (!j->on || has_end(j, m->p.now_s))
-            continue;
-        n++;
-        before += j->start_s < of->start_s || (j->start_s == of->start_s && j < of);
-    }
-    for (int64_t i = 0; i <= before; i++)
-        ends += 1 / (double)(n - i);
-    return m->p.now_s + topt_max(1, (int64_t)((double)m->usual_s * ends));
-}
-
-/* When a running job ends: after its steps, by its limit, or as is usual. */
-static int64_t end_of(const struct model *m, const struct site_queue *q,
-                      const struct site_queued *j)
+/* When a running job ends: after its steps, by its limit, or nobody knows: in a year. */
+static int64_t end_of(const struct model *m, const struct site_queued *j)
 {
     int64_t now = m->p.now_s;
     int64_t run =
         run_of_steps(j, topt_elastic_find(&j->elastic, j->nodes, j->gpus_per_node));
-    int64_t limit = has_end(j, now) ? j->end_s : usual_end(m, q, j);
+    int64_t limit = has_end(j, now) ? j->end_s : now + YEAR_S;
     if (run && j->start_s)
         limit = has_end(j, now) ? topt_min(limit, j->start_s + run) : j->start_s + run;
     return has_end(j, now) || run ? topt_max(limit, now + SOON_S) : limit;
@@ -258,7 +237,7 @@ static int hold_used(const struct site_slurm *s, const struct site_queue *q,
         left.gpus -= takes.gpus;
         left.cpus -= takes.cpus;
         left.memory_mib -= takes.memory_mib;
-        rc = hold(m, j->id, i, takes, now, end_of(m, q, j));
+        rc = hold(m, j->id, i, takes, now, end_of(m, j));
     }
     if (!rc && (left.gpus || left.cpus || left.memory_mib))
         rc = hold(m, -1, i, left, now, now + YEAR_S);

@@ -3,9 +3,9 @@
  * A node with GPUs of several types is one node for each, with CPUs and memory in proportion.
  * What is used of a node is held until the running jobs on it end by their limits, and for a
  * year where no running job explains it.  A job runs in another shape for as long as its
- * limit, by the predicted time of a step.  Jobs without a limit are taken to be as long as
- * those that run have run on average, or as the longest limit, and to have no memory: if lengths are exponential that
- * is what is to be expected of them, and of what is left of them, one after the other.
+ * limit, by the predicted time of a step.  A running job without a limit is held for a year,
+ * as nobody knows when it ends: nothing is put off for what it holds.  A waiting one is taken
+ * to be as long as those that run have run on average, or as the longest limit.
  * Thread safety: plain values. */
 #ifndef TOPT_RIGHTSIZE_MODEL_H
 #define TOPT_RIGHTSIZE_MODEL_H

@@ -51,8 +51,9 @@ static int check(const struct topt_alloc_problem *p, struct topt_error *err)
     return 0;
 }
 
-/* See 'most_permille' of the problem. */
-static int64_t bound(const struct topt_alloc_problem *p)
+/* See 'most_permille' of the problem: what holds in an empty queue, and where waiting jobs ask
+ * for as many GPUs as there are. */
+static int64_t bound(const struct topt_alloc_problem *p, int64_t empty, int64_t whole)
 {
     int64_t gpus = 0, asked = 0;
     for (size_t i = 0; i < p->nnodes; i++)
@@ -60,7 +61,7 @@ static int64_t bound(const struct topt_alloc_problem *p)
     for (size_t i = 0; i < p->njobs; i++)
         asked += topt_allocate_gpus(&p->job[i].shape[p->job[i].asked]);
     int64_t full = gpus ? topt_min(1000, 1000 * asked / gpus) : 1000;
-    return p->most_permille - (p->most_permille - p->least_permille) * full / 1000;
+    return empty - (empty - whole) * full / 1000;
 }
 
 static size_t most_nodes_of_all(const struct topt_alloc_problem *p)
@@ -267,7 +268,8 @@ int topt_allocate(const struct topt_alloc_problem *p,
     *ret = (struct topt_alloc_plan){.njobs = p->njobs};
     if (check(p, err))
         return -1;
-    r.permille = ret->permille = bound(p);
+    r.permille = ret->permille = bound(p, p->most_permille, p->least_permille);
+    r.reserve_permille = bound(p, p->reserve_permille, 0);
     r.scratch = calloc(2 * most_nodes_of_all(p), sizeof *r.scratch);
     int rc = !r.scratch || layout_sets(p, &r) || layout_init(p, &r.asked) ||
              layout_init(p, &best) || layout_init(p, &spare) ||

@@ -93,9 +93,9 @@ static int leaves_reserve(const struct round *r, const struct timeline *t,
                           const struct topt_alloc_job *j,
                           const struct topt_alloc_shape *s, int64_t start_s)
 {
-    return !is_grown(j, s) || !r->p->reserve_permille ||
+    return !is_grown(j, s) || !r->reserve_permille ||
            1000 * (timeline_least(t, s, start_s) - topt_allocate_gpus(s)) >=
-               r->p->reserve_permille * gpus_that_serve(r, s);
+               r->reserve_permille * gpus_that_serve(r, s);
 }
 
 /* Is it on one node, at most its share of the GPUs that serve it, or what it asked for? */

@@ -16,9 +16,10 @@ struct round {
     const struct topt_alloc_problem *p;
     struct layout asked; /* as everybody asked */
     struct timeline *held,
-        *t;            /* with what is held alone, or NULL; and one to work with */
-    size_t *scratch;   /* nodes of a shape */
-    int64_t permille;  /* the bound on GPU-hours */
+        *t;           /* with what is held alone, or NULL; and one to work with */
+    size_t *scratch;  /* nodes of a shape */
+    int64_t permille; /* the bound on GPU-hours */
+    int64_t reserve_permille;
     int64_t *set_gpus; /* of the nodes of each set */
     int nsets;
 };

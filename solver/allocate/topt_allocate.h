@@ -76,7 +76,8 @@ struct topt_alloc_problem {
     int64_t share_permille;
     /* It gets more GPUs than it asked for where so many thousandths of those of the nodes
      * that serve it stay free as long as it runs: jobs that come meanwhile start as they
-     * would have. */
+     * would have.  As many in an empty queue, none where waiting jobs ask for as many GPUs
+     * as there are; linear between. */
     int64_t reserve_permille;
 };
 

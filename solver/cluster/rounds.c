@@ -110,14 +110,25 @@ static double restart_factor(const struct round *r, size_t k)
     return old < restart ? 1 : (kept > 0 ? kept : 0) / (old + restart);
 }
 
+/* Sia learns how a job scales as it grows: to twice as many GPUs as it has had, of its fewest
+ * on. */
+static int is_known(const struct round *r, size_t k, int shape)
+{
+    const struct topt_cluster_curve *c = job(r, k)->curve;
+    int64_t fewest = c->point[first_of(r, k)].gpus;
+    for (int i = first_of(r, k); i < last_of(r, k); i++)
+        fewest = topt_min(fewest, c->point[i].gpus);
+    return c->point[shape].gpus <= topt_max(fewest, 2 * job(r, k)->most);
+}
+
 /* A job's term of the sum that is minimised; -1: it can't have the shape, as it is only
- * being started in another. */
+ * being started in another, or would grow by too much. */
 static double sia_term(const struct round *r, size_t k, int shape)
 {
     const struct sim_job *j = job(r, k);
     double slowest = 0;
     int is_starting = j->current >= 0 && r->s->now_s < j->since_s + j->pause_s;
-    if (is_starting && shape != j->current)
+    if ((is_starting && shape != j->current) || !is_known(r, k, shape))
         return -1;
     for (int i = first_of(r, k); i < last_of(r, k); i++)
         slowest = fmax(slowest, (double)j->curve->point[i].time_ns);

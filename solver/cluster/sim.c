@@ -61,9 +61,9 @@ static int64_t restart_of(const struct sim *s, size_t i)
 {
     const struct sim_job *j = &s->job[i];
     int has_state = s->ret->fate[i].start_s >= 0 && j->left < 1;
-    return !has_state                ? 0
-           : j->curve->restart_s < 0 ? s->o->restart_s
-                                     : j->curve->restart_s;
+    return j->curve->restart_s >= 0 ? j->curve->restart_s
+           : has_state              ? s->o->restart_s
+                                    : 0;
 }
 
 /* Without a restart. */
@@ -169,6 +169,7 @@ int sim_change(struct sim *s, size_t i, int shape, const size_t *node)
     f->start_s = f->start_s < 0 ? s->now_s : f->start_s;
     f->gpus = topt_allocate_gpus(&to);
     j->current = shape;
+    j->most = topt_max(j->most, f->gpus);
     j->since_s = s->now_s;
     j->end_s = s->now_s + j->pause_s + left_s(s, i, shape, 1);
     s->used += topt_allocate_gpus(&to);

@@ -19,6 +19,7 @@ struct sim_job {
     double error;    /* predicted time by true */
     int64_t turn;    /* jobs wait in this order */
     int current;     /* its shape, or SIM_... */
+    int64_t most;    /* GPUs that it has had */
     double left;     /* of its work, 1 at first */
     int64_t since_s, pause_s; /* it runs since then, and of that restarts took so much */
     int64_t end_s;            /* of its run, if nothing else happens */

@@ -447,6 +447,12 @@ const char *topt_gather_name(enum topt_gather g)
     return (unsigned)g < TOPT_GATHER_COUNT ? name[g] : "unknown";
 }
 
+double topt_dispatch_share(const struct topt_settings *s, const struct topt_hw *hw)
+{
+    return s->dispatch == TOPT_DISPATCH_DEEPEP ? 20.0 / 132
+                                               : topt_hw_collective_share(hw);
+}
+
 const char *topt_dispatch_name(enum topt_dispatch d)
 {
     static const char *const name[] = {"alltoall", "deepep"};

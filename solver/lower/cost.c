@@ -252,6 +252,16 @@ struct topt_edge_end topt_edge_hub(const struct topt_costing *k, const struct to
                                   .hub_keep = h->keep};
 }
 
+/* Frameworks weigh what experts make inside of them, at their activation or input (Megatron-LM's README of
+ * core/transformer/moe at d98e8a6, torchtitan's score_before_experts), so that nothing of it is kept where it is
+ * added up. */
+static int weighs_outputs(const struct topt_costing *k, int op, int input)
+{
+    const struct topt_op *o = &k->model->op[op];
+    return k->settings->by_unit && o->spec->operand[o->input[input]].slots &&
+           topt_op_experts(o) < 0;
+}
+
 /* Does a consumer have its input kept for backward?  A loss that is not fused does not,
  * which comes last in forward and first in backward: what it holds meanwhile is told
  * with its kernels (struct topt_eager). */
@@ -259,7 +269,8 @@ static int keeps_input(const struct topt_costing *k, int op, int input)
 {
     int eager = k->settings->loss != TOPT_LOSS_FUSED && op == k->model->loss &&
                 k->model->op[op].spec->eager;
-    return topt_reads_back(k->model, op, input) && !eager;
+    return topt_reads_back(k->model, op, input) && !eager &&
+           !weighs_outputs(k, op, input);
 }
 
 struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, int input,

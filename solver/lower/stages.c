@@ -141,13 +141,16 @@ struct stages {
     struct topt_chunk *chunk;
     struct topt_piece_time *time; /* of the pieces of a chunk, in one micro-batch */
     struct topt_piece_bytes *bytes;
+    int like[TOPT_MAX_CHUNKS]; /* the first chunk whose passes are as this one's */
     int64_t late_ns
         [TOPT_MAX_CHUNKS]; /* of a chunk's passes, for which they wait for the host */
     int64_t end_ns[TOPT_MAX_STAGES];
     int64_t send_ns;
     struct pair *pairs; /* those that are known, and one more; NULL: passes stand alone */
     int64_t *pair_ns;   /* topt_pipeline.h */
-    int64_t saved_ns[TOPT_MAX_STAGES], most_saved_ns[TOPT_MAX_STAGES]; /* by a pair */
+    int64_t saved_ns[TOPT_MAX_STAGES]; /* by a pair, in the mean */
+    int64_t hidden_ns
+        [TOPT_MAX_CHUNKS]; /* in which tokens of a chunk's passes move, where that may be hidden */
     struct topt_stage_costs *ret;
 };
 
@@ -369,13 +372,26 @@ static int like_before(const struct stages *x, int c)
     return 1;
 }
 
+/* Of all micro-batches, where passes run as one: less what moving takes of computing. */
+static int64_t hidden_ns(const struct stages *x, int c)
+{
+    int64_t ns = 0;
+    for (int p = from(x, x->cut[c]); p < from(x, x->cut[c + 1]) && x->order->pairs; p++)
+        for (int d = 0; d < TOPT_DURING_COUNT; d++)
+            ns += x->t->spent[p].at[d].exchange_ns;
+    return (int64_t)((1 - topt_dispatch_share(x->t->settings, x->t->hw)) * (double)ns);
+}
+
 static int find_chunks(struct stages *x)
 {
     for (int c = 0; c < x->nchunks; c++) {
         struct topt_chunk *chunk = &x->chunk[c];
         int64_t late[2];
+        x->like[c] = c;
+        x->hidden_ns[c] = hidden_ns(x, c);
         if (like_before(x, c)) {
             *chunk = chunk[-1];
+            x->like[c] = x->like[c - 1];
             x->late_ns[c] = x->late_ns[c - 1];
             continue;
         }
@@ -389,29 +405,12 @@ static int find_chunks(struct stages *x)
     return 0;
 }
 
-/* What sending tokens takes of a device beside its computing: of NCCL's kernels the profile's share, of DeepEP's
- * 20 of 132 multiprocessors (DeepSeek-AI, DeepSeek-V3, 2024, 3.2.2). */
-static double share_of_sending(const struct stages *x)
-{
-    return x->t->settings->dispatch == TOPT_DISPATCH_DEEPEP
-               ? 20.0 / 132
-               : topt_hw_collective_share(x->t->hw);
-}
-
-/* The first chunk whose passes are as this one's. */
-static int like_first(const struct stages *x, int c)
-{
-    while (like_before(x, c))
-        c--;
-    return c;
-}
-
 /* Passes of two chunks as one, unless that was seen for chunks like them. */
 static int find_pair(struct stages *x, int f, int b, int64_t *ret)
 {
     struct pair *p = x->pairs;
-    f = like_first(x, f);
-    b = like_first(x, b);
+    f = x->like[f];
+    b = x->like[b];
     while (p->ns && (p->f != f || p->b != b))
         p++;
     if (!p->ns) {
@@ -421,15 +420,15 @@ static int find_pair(struct stages *x, int f, int b, int64_t *ret)
         backward.n =
             pieces_of(x, x->cut[b], x->cut[b + 1], BACKWARD, x->time + forward.n);
         *p = (struct pair){f, b, 0};
-        if (topt_step_pair(x->t->schedule, forward, backward, share_of_sending(x), &p->ns,
-                           x->err))
+        if (topt_step_pair(x->t->schedule, forward, backward,
+                           topt_dispatch_share(x->t->settings, x->t->hw), &p->ns, x->err))
             return -1;
     }
     *ret = p->ns;
     return 0;
 }
 
-/* All that stages may have, and by stage how much shorter than one after the other a pair is. */
+/* All that stages may have, and by stage how much shorter than one after the other they are. */
 static int find_pairs(struct stages *x)
 {
     int v = x->shape.chunks;
@@ -444,9 +443,7 @@ static int find_pairs(struct stages *x)
             int64_t *ns = &x->pair_ns[f * v + own];
             if (find_pair(x, f, b, ns))
                 return -1;
-            int64_t saved = x->chunk[f].ns[0] + x->chunk[b].ns[1] - *ns;
-            x->saved_ns[s] += saved / (v * v);
-            x->most_saved_ns[s] = topt_max(x->most_saved_ns[s], saved);
+            x->saved_ns[s] += (x->chunk[f].ns[0] + x->chunk[b].ns[1] - *ns) / (v * v);
         }
     return 0;
 }
@@ -534,7 +531,8 @@ static int64_t least_ns(const struct stages *x)
         for (int own = 0; own < x->shape.chunks; own++) {
             const struct topt_chunk *c =
                 &x->chunk[topt_order_chunk(x->order, &x->shape, s, own)];
-            ns += x->shape.micro_batches * (c->ns[0] + c->ns[1] - x->most_saved_ns[s]);
+            ns += x->shape.micro_batches * (c->ns[0] + c->ns[1]) -
+                  x->hidden_ns[topt_order_chunk(x->order, &x->shape, s, own)];
         }
         int64_t last = x->order->splits ? 0 : back + x->end_ns[0];
         most = topt_max(most, ns + topt_max(x->end_ns[s], last));
@@ -683,9 +681,11 @@ static int find_all(struct stages *x, struct topt_strategy_cost *cost)
         x->ret->layers[c] = (int16_t)(x->cut[c + 1] - x->cut[c]);
     if (is_too_large(x, cost))
         return 0;
-    if (find_chunks(x) || find_ends(x) || (x->order->pairs && find_pairs(x)))
+    if (find_chunks(x) || find_ends(x))
         return -1;
-    return is_too_slow(x, cost) ? 0 : run(x, cost);
+    if (is_too_slow(x, cost))
+        return 0;
+    return x->order->pairs && find_pairs(x) ? -1 : run(x, cost);
 }
 
 static int check(const struct stages *x)

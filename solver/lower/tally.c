@@ -268,7 +268,8 @@ static int64_t sorted_bytes(const struct topt_tally *t, const struct topt_op *o)
     if (e < 0)
         return 0;
     int sorts = t->len[e] > 1 && t->len[e] < o->count[e];
-    int pads = s->experts_apart && topt_low_runs(s, t->k->model, (int)(o - t->k->model->op));
+    int pads =
+        s->experts_apart && topt_low_runs(s, t->k->model, (int)(o - t->k->model->op));
     return (int64_t)(sorts + pads) * PASSES * READS_AND_WRITES *
            topt_touched_numbers(o, X, t->len) * topt_element_bytes(s, TOPT_ELEM_REAL);
 }

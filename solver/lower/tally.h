@@ -42,10 +42,6 @@ void topt_live_begin(struct topt_live *a);
 void topt_live_end(struct topt_live *a, enum topt_live_piece piece);
 void topt_live_put(struct topt_live *a, int number, int buffer);
 
-/* The time of an exchange of tokens along axes that takes 'ns' where each goes once to each of its experts, as the
- * settings have tokens sent (topt_dispatch); 'ns' itself of any other tensor. */
-int64_t topt_sent_ns(const struct topt_costing *k, int tensor, uint32_t axes, int64_t ns);
-
 struct topt_tally {
     struct topt_sink sink; /* first: it is cast to this */
     const struct topt_costing *k;

@@ -136,6 +136,10 @@ enum topt_dispatch {
     TOPT_DISPATCH_COUNT
 };
 const char *topt_dispatch_name(enum topt_dispatch d);
+struct topt_settings;
+/* What sending tokens takes of a device beside its computing: of NCCL's kernels the profile's share, of DeepEP's
+ * 20 of 132 multiprocessors (DeepSeek-AI, DeepSeek-V3, 2024, 3.2.2). */
+double topt_dispatch_share(const struct topt_settings *s, const struct topt_hw *hw);
 
 /* What rests in the host's memory, which devices reach by a link of their own; bits.  Of the optimizer's states a
  * fraction may, and their part of parameters is updated by the host. */
@@ -687,6 +691,9 @@ struct topt_move_cost {
     uint8_t links; /* under by_schedule, else 0; 0 of one by its route */
     int of_tokens; /* which go to experts, or come back */
 };
+/* The time of an exchange of tokens along axes that takes 'ns' where each goes once to each of its experts, as the
+ * settings have tokens sent (topt_dispatch); 'ns' itself of any other tensor. */
+int64_t topt_sent_ns(const struct topt_costing *k, int tensor, uint32_t axes, int64_t ns);
 int topt_cost_move(const struct topt_costing *k, int tensor,
                    const struct topt_layout *from, const struct topt_layout *to,
                    struct topt_move_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;

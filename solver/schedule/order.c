@@ -69,10 +69,7 @@ static void plan_1f1b(const struct topt_order_shape *p, int stage,
 static void plan_interleaved(const struct topt_order_shape *p, int stage,
                              struct topt_order_plan *ret)
 {
-    after_so_many(p,
-                  2 * (p->stages - stage - 1) +
-                      (p->chunks - 1) * ret->group + 1,
-                  ret);
+    after_so_many(p, 2 * (p->stages - stage - 1) + (p->chunks - 1) * ret->group + 1, ret);
 }
 
 /* Gradients of parameters wait for as many passes as there are stages before, and fill the time in which
@@ -203,8 +200,7 @@ void topt_order_plan(const struct topt_order *o, const struct topt_order_shape *
 void topt_order_plan_by(const struct topt_order *o, const struct topt_order_shape *p,
                         int64_t group, int stage, struct topt_order_plan *ret)
 {
-    *ret = (struct topt_order_plan){
-        .order = o, .shape = *p, .group = group, .ahead = -1};
+    *ret = (struct topt_order_plan){.order = o, .shape = *p, .group = group, .ahead = -1};
     o->plan(p, stage, ret);
 }
 

@@ -138,7 +138,8 @@ static int enter(struct pipe *x, int64_t micro_batch)
 /* A pass of a stage, and what it waits for. */
 struct visit {
     struct topt_turn turn;
-    int own, to, writes, given; /* 'to', where it 'writes': the chunk that reads what it makes */
+    int own, to, writes,
+        given; /* 'to', where it 'writes': the chunk that reads what it makes */
     int *kept[2];
 };
 
@@ -173,8 +174,8 @@ static int make(struct pipe *x, int stage, struct visit *v, int task)
         return -1;
     if (!t->backward || t->part == TOPT_TURN_INPUTS)
         *v->kept[t->backward] = task + 1;
-    if (v->writes && send(x, stage, v->to, task,
-                          at(x, x->sent[t->backward], v->own, t->micro_batch)))
+    if (v->writes &&
+        send(x, stage, v->to, task, at(x, x->sent[t->backward], v->own, t->micro_batch)))
         return -1;
     if (t->backward && t->part != TOPT_TURN_INPUTS)
         let_go(x, t->micro_batch);
@@ -387,8 +388,7 @@ int topt_pipeline_run(struct topt_schedule *s, const struct topt_pipeline *p,
                      .order = o,
                      .s = s,
                      .shape = *shape,
-                     .group =
-                         shape->chunks > 1 && !o->v ? topt_order_group(o, shape) : 1,
+                     .group = shape->chunks > 1 && !o->v ? topt_order_group(o, shape) : 1,
                      .err = err};
     if (check(p, o, err) || open_pipe(&x))
         return -1;

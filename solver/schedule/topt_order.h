@@ -38,8 +38,8 @@ struct topt_order {
     int turns;      /* of a chunk and micro-batch, where the order repeats itself */
     int splits;     /* gradients of parameters are made apart, of some passes at least */
     int v;          /* chunks lie in a V */
-    int pairs;      /* where they take turns, a pass backward and the one forward after it run as one */
-    int grows;      /* groups of micro-batches may be larger than the stages */
+    int pairs; /* where they take turns, a pass backward and the one forward after it run as one */
+    int grows; /* groups of micro-batches may be larger than the stages */
     /* With fewer micro-batches than this times the stages, less 'but', there is no such order; 0: any. */
     int least_rounds, but;
 };
@@ -93,7 +93,7 @@ struct topt_order_count {
 struct topt_order_plan {
     const struct topt_order *order;
     struct topt_order_shape shape;
-    int64_t group; /* of micro-batches */
+    int64_t group;         /* of micro-batches */
     int64_t turns;         /* in all */
     int64_t ahead;         /* ... before the first one backward, all of them forward */
     int64_t repeats_until; /* ... before the order ends to repeat itself */

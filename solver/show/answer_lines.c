@@ -115,7 +115,7 @@ void topt_lines_shown(struct topt_text *t, const json_t *answer,
     topt_text_fini(&shown);
 }
 
-/* Why it is the answer, and whether its memory is tight. */
+/* Why it is the answer, whether its memory is tight, and how a run that exists compares. */
 static char *why_words(const json_t *answer)
 {
     struct topt_text t = {0};
@@ -126,6 +126,14 @@ static char *why_words(const json_t *answer)
         topt_text_add(
             &t, "; memory is tight, up to %s with context and libraries",
             topt_show_bytes(topt_json_whole_at(band, "high_bytes"), most, sizeof most));
+    const json_t *run = json_object_get(answer, "as_is");
+    if (run && topt_json_whole_at(answer, "time_ns"))
+        topt_text_add(&t, "; the run as it is takes %.3g times as long%s",
+                      (double)topt_json_whole_at(run, "time_ns") /
+                          (double)topt_json_whole_at(answer, "time_ns"),
+                      strcmp(topt_json_words_at(run, "verdict"), "does not fit")
+                          ? ""
+                          : " and does not fit");
     return t.s;
 }
 

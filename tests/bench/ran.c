@@ -147,6 +147,13 @@ static void say(char *to, size_t size, const char *cell)
 }
 #define SAY(words, field, cell) say((words).field, sizeof(words).field, cell)
 
+/* Of modules by the names that Megatron-LM has, as the framework's own degree; 0: of none. */
+static int modules_of(const struct row *r)
+{
+    int64_t modules;
+    return topt_modules_parse(r->recompute, &modules, NULL) ? 0 : (int)modules;
+}
+
 static struct topt_request request_of(const struct row *r, const struct topt_model *m,
                                       const struct topt_hw *hw)
 {
@@ -179,6 +186,8 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     if (row_uses(r, "dispatch"))
         q.settings.dispatch = TOPT_DISPATCH_DEEPEP;
     q.expert = r->expert > 1 ? r->expert : 1;
+    if (modules_of(r))
+        q.fixed.recompute = modules_of(r);
     if (topt_request_complete(&q, &err))
         give_up(r, err.text);
     q.settings.gradient_f32 = q.settings.gradient_f32 && strcmp(r->gradients, "bf16");
@@ -216,14 +225,20 @@ static int is_attention(const struct topt_op *op)
     return !strcmp(op->spec->name, "attention");
 }
 
-/* Norms, the products from latents to heads, and what the activation makes. */
+/* Products from latents to heads. */
+static int is_up(const struct topt_op *op)
+{
+    static const char *const up[] = {".q", ".kv", ".rotary"};
+    int is = 0;
+    for (size_t i = 0; i < sizeof up / sizeof *up; i++)
+        is |= ends(op->name, up[i]);
+    return is;
+}
+
+/* These, norms, and what the activation makes. */
 static int is_projection(const struct topt_op *op)
 {
-    static const char *const again[] = {".q", ".kv", ".rotary", ".glu"};
-    int norm = !strcmp(op->spec->name, "norm");
-    for (size_t i = 0; i < sizeof again / sizeof *again; i++)
-        norm |= ends(op->name, again[i]);
-    return norm;
+    return is_up(op) || ends(op->name, ".glu") || !strcmp(op->spec->name, "norm");
 }
 
 /* Recomputation as the files name it. */
@@ -241,6 +256,7 @@ static const struct recompute {
     {"second", 0, of_second_layers, 0, 0},
     {"products", 0, is_not_kept, 0, 1},
     {"attention", 0, is_attention, 0, 0},
+    {"up", 0, is_up, 0, 0},
     {"projections", 0, is_projection, 0, 0},
 };
 
@@ -249,6 +265,8 @@ static const struct recompute *recompute_of(const struct row *r)
     for (size_t i = 0; i < sizeof recomputes / sizeof *recomputes; i++)
         if (!strcmp(recomputes[i].name, r->recompute))
             return &recomputes[i];
+    if (modules_of(r))
+        return &recomputes[0];
     give_up(r, "this kind of recomputation is not known");
 }
 
@@ -287,7 +305,7 @@ static const struct topt_degrees *degrees_of(const struct row *r,
     for (int i = 0; i < s->ndegrees; i++) {
         const struct topt_degrees *d = &s->degrees[i];
         if (d->tensor == r->tensor && d->level == level &&
-            d->recompute == recompute_of(r)->blocks &&
+            d->recompute == (modules_of(r) ? modules_of(r) : recompute_of(r)->blocks) &&
             (!found || d->expert_tensor > found->expert_tensor))
             found = d;
     }

@@ -16,6 +16,7 @@
 #include "topt_digest.h"
 #include "topt_hw.h"
 #include "topt_model.h"
+#include "topt_lower.h"
 #include "topt_text.h"
 
 enum kind { TEXT, COUNT, NUMBER };
@@ -130,12 +131,14 @@ static const struct mechanism {
     {"expert-host", NULL, 0},
     /* Biased experts with a clamped activation, and attention with sinks: by which kernels is not known. */
     {"clamped-experts", NULL, 0},
+    /* Modules that are recomputed, or a schedule that holds less, which no plan of ran.c has: the time is held against
+     * the row, not whether it fits. */
+    {"recipe-memory", NULL, 1},
     {"fp8", in_eight_bits, 0},
     {"adapters-tensor", with_adapters_split, 0},
     {"async-tensor", NULL, 0},
     {"scan-tensor", NULL, 0},
     {"megatron-fsdp", NULL, 0},
-    {"modules", NULL, 0},
     {"schedule", NULL, 0},
     {"offload", NULL, 0},
     {"optimizer-in-backward", NULL, 0},
@@ -496,6 +499,7 @@ void row_add_plan(const struct row *r, struct topt_text *to)
         {"second", ", every second block recomputed"},
         {"products", ", all but every second product recomputed"},
         {"attention", ", attention recomputed"},
+        {"up", ", projections recomputed"},
         {"projections", ", norms and projections recomputed"}};
     topt_text_add(to, "data %d", (int)row_data(r));
     if (r->tensor > 1)
@@ -507,6 +511,9 @@ void row_add_plan(const struct row *r, struct topt_text *to)
     for (size_t i = 0; i < sizeof recomputed / sizeof *recomputed; i++)
         if (!strcmp(recomputed[i][0], r->recompute))
             topt_text_add(to, "%s", recomputed[i][1]);
+    int64_t modules;
+    if (!topt_modules_parse(r->recompute, &modules, NULL) && modules)
+        topt_text_add(to, ", %s recomputed", r->recompute);
     if (r->pipeline > 1)
         topt_text_add(to, ", %d stages", (int)r->pipeline);
     if (r->virtual > 1)

@@ -24,8 +24,8 @@ struct row {
     int64_t virtual;                           /* stages of a GPU; 0: 1 */
     const char *sequence_parallel; /* "on", "off"; "": the framework's default */
     int64_t zero;
-    const char
-        *recompute; /* "none", "blocks", "whole", "second", "products", "attention" */
+    const char *
+        recompute; /* "none", "blocks", "whole", "second", "products", "attention", or modules: "mlp+core_attn" */
     int64_t seq, batch, micro; /* positions, samples of a step, of a GPU at a time */
     const char
         /* "f32", "bf16-mixed", "autocast", "main-f32", "bf16"; of products in few bits as questions have it,

@@ -24,7 +24,7 @@ check "drawn jobs are the same again"
 check "two kinds of nodes that fail, the same again"
 printf 'curve,kind,gpus,run_s,restart_s\nbert,t4,4,5000,100\nbert,t4,8,2600,100\n' >curves.csv
 printf 'name,time,application,num_replicas,batch_size\nbert-0,10,bert,6,32\n' >work.csv
-"$topt" cluster simulate work.csv curves.csv --kind t4=2x4 --policy asked >out 2>err && grep -q "^asked  *0.72 " out
+"$topt" cluster simulate work.csv curves.csv --kind t4=2x4 --policy asked >out 2>err && grep -q "^asked  *0.75 " out
 check "a workload whose curves are a table"
 refuses() # WORDS PATTERN
 {

@@ -201,7 +201,8 @@ static void test_timeline(void)
     add_job(&t, 2, 1, 1, "Priority", "", SHAPES("*", "", "", ""));
     decided("two for nine minutes are not", &t, 2, 4, &usual, NULL, "2:1x2",
             "9 min, 1.3 h earlier than with the 1");
-    /* Nobody has a limit: what runs has run for ten minutes, which all are taken to need. */
+    /* Nobody has a limit: what runs has run for ten minutes, which others are taken to need, and
+     * nobody waits for its end. */
     end = now_s - 600;
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", localtime(&end));
     limit = "UNLIMITED";
@@ -211,8 +212,8 @@ static void test_timeline(void)
         "StartTime=%s NodeList=n1 NumNodes=1 NumCPUs=2 TresPerNode=gres:gpu:2\n",
         when);
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
-    decided("lengths that nobody knows", &t, 2, 4, &usual, NULL, "1:-",
-            "starts in 10 min, when job 50 ends, and ends in 20 min, as it asked");
+    decided("lengths that nobody knows", &t, 2, 4, &usual, NULL, "1:1x2",
+            "with 2 GPUs it ends in 20 min, a year or more earlier than with the 4");
     limit = "01:00:00";
     topt_text_add(
         &t,
@@ -220,8 +221,8 @@ static void test_timeline(void)
         "StartTime=%s NodeList=n1 NumNodes=1 NumCPUs=2 TresPerNode=gres:gpu:2\n",
         when);
     add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
-    decided("no less than the longest limit", &t, 2, 4, &usual, NULL, "1:-",
-            "starts in 1.0 h, when job 50 ends, and ends in 2.0 h, as it asked");
+    decided("no less than the longest limit", &t, 2, 4, &usual, NULL, "1:1x2/120",
+            "with 2 GPUs it ends in 2.0 h, a year or more earlier than with the 4");
     /* 900 steps of a second, or of two, whatever the limit is. */
     limit = "10:00:00";
     topt_text_add(&t, running, when);

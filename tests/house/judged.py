@@ -28,7 +28,7 @@ def main():
     apart = [s for s, seen in sides.items() if not seen]
     texts = [p for ext in ("*.c", "*.h", "*.json") for p in (root / "solver").rglob(ext)]
     bad = [(s, p) for p in texts for text in [p.read_text(errors="replace")] for s in apart
-           if s in text or "/" in s.split(":")[1] and s.split(":")[1] in text]
+           if s in text or "/" in s.partition(":")[2] and s.partition(":")[2] in text]
     for source, path in bad:
         print(f"# {path.relative_to(root)} names {source}, which predictions are judged by")
     print(f"{'not ok' if bad or not apart else 'ok'} 1 - {len(texts)} files name none of {len(apart)} "

@@ -88,7 +88,7 @@ if [ -x "$bin/toptd" ]; then
     same toptd "$(helped "$bin/toptd")" "$(section toptd.8 OPTIONS | headings)"
 fi
 asked=$({
-    grep -oE 'SBATCH, "[a-z0-9-]+"' "$root/common/topt_fields.h" | sed -E 's/.*"(.*)"/--topt-\1/'
+    grep -oE '(SBATCH|TOPTD), "[a-z0-9-]+"' "$root/common/topt_fields.h" | sed -E 's/.*"(.*)"/--topt-\1/'
     sed -nE 's/.*X\([A-Z_]+, "(topt-[a-z-]+)".*/--\1/p' "$root/slurm_plugin/ask.h"
 } | sort -u)
 same "sbatch" "$asked" "$(page spank_topt.8 | headings | grep -- --topt-)"

@@ -114,8 +114,8 @@ check "a BERT learns hidden tokens with dropout: $(last metrics-1 loss)"
 check "... then classes: $(last metrics-4 eval_accuracy) of new texts"
 
 # ---- T5 on pairs
-plans t5 t5.json --batch 16 --seq 8 --optimizer adam &&
-    session t5 "$(steps 400)" 5e-3 --data train-pairs.jsonl --tokenizer "$tokenizer" --lr 0.005 --eval-data test-pairs.jsonl --eval-batches 5 &&
+plans t5 t5.json --batch 16 --seq 16 --optimizer adam &&
+    session t5 "$(steps 1000)" 5e-3 --data train-pairs.jsonl --tokenizer "$tokenizer" --lr 0.002 --eval-data test-pairs.jsonl --eval-batches 5 &&
     holds "$(last metrics-4 eval_accuracy)" ">" 0.9
 check "a T5 learns pairs: $(last metrics-4 eval_accuracy) of new ones' tokens"
 

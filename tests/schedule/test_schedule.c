@@ -258,8 +258,8 @@ static struct replayed look(const struct replay *x, int s, int64_t i)
     const struct topt_order_shape *q = &x->p->shape;
     int n = q->stages * q->chunks;
     struct replayed r = {topt_order_turn(&x->plan[s], i), 0, 0};
-    r.own = topt_orders[x->p->order].v && r.t.chunk ? n - 1 - s
-                                                    : r.t.chunk * q->stages + s;
+    r.own =
+        topt_orders[x->p->order].v && r.t.chunk ? n - 1 - s : r.t.chunk * q->stages + s;
     int from = r.t.backward ? r.own + 1 : r.own - 1;
     int alone = r.t.part == TOPT_TURN_WEIGHTS || from < 0 || from == n;
     r.given = alone ? 0 : x->come[(2 * r.t.micro_batch + r.t.backward) * n + from];

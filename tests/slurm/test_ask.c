@@ -88,19 +88,23 @@ static void test_target(void)
     give(&ask, TOPT_ASK_MAX_GPUS, "8");
     give(&ask, TOPT_ASK_ON_ERROR, "abort");
     give(&ask, TOPT_ASK_TENSOR_PARALLEL, "");
+    give(&ask, TOPT_ASK_AS_IS, "");
     give(&ask, TOPT_ASK_DRY_RUN, "");
     topt_ask_target(&ask, "a&b\n\xc3\xa9.json", 4, &out);
     ok(strcmp(out.s,
               "/v1/plan?name=a%26b%0A%C3%A9.json&mode=mini-parallelism"
-              "&tensor_parallel=1&memory=16%20GiB&max_gpus=4&slurm_show=table") == 0,
+              "&tensor_parallel=1&as_is=1&memory=16%20GiB&max_gpus=4&slurm_show=table") ==
+           0,
        "escaped: %s", out.s);
     topt_text_fini(&out);
     give(&ask, TOPT_ASK_MODE, "mini-time");
     give(&ask, TOPT_ASK_HW, "mine");
     give(&ask, TOPT_ASK_FRAMEWORK, "topt");
     topt_ask_target(&ask, "m", 4, &out);
-    ok(strstr(out.s,
-              "&hw=mine&framework=topt&tensor_parallel=1&memory=16%20GiB&gpus=4") != NULL,
+    ok(strstr(
+           out.s,
+           "&hw=mine&framework=topt&tensor_parallel=1&as_is=1&memory=16%20GiB&gpus=4") !=
+           NULL,
        "mini-time takes the bound as its number: %s", out.s);
     topt_text_fini(&out);
     give(&ask, TOPT_ASK_GPUS, "2");

@@ -235,6 +235,9 @@ not_so() {
     ! "$topt" plan $staged $1 >out 2>err && grep -q "$2" err && [ "$(wc -l <err)" = 1 ]
     check "$1: $(cat err)"
 }
+whole=$staged && staged="175b.json --hw a100-80-dgx --batch 1536 --seq 2048 --framework torchtitan"
+not_so "--pipeline 4 --schedule zbv --degrees recompute=1" "schedule zbv makes gradients of parameters apart"
+staged=$whole
 not_so "--degrees recompute=moe" "the model has no such part"
 not_so "--degrees recompute=op" "Megatron-LM recomputes no such part"
 not_so "--degrees recompute=full+mlp" "full and op stand alone"

@@ -35,6 +35,8 @@ check "what it takes is what the same question with its degrees takes: $(cat run
 "$topt" plan --as-is run.sh --hw a100-80-dgx >text 2>err && grep -q '^yours .*16 pipeline stages of 3 chunks' text && grep -q "^topt's  *1024 (128 nodes)" text &&
     grep -q "^compared  topt's plan is 1[.0-9]* times as fast" text && grep -q '^yours is  --degrees tp=8,pp=16,' text
 check "both stand beside each other: $(grep '^compared' text)"
+"$topt" plan run.sh --as-is --hw a100-80-dgx --lines plan >lines 2>err && grep -q '^TOPT_WHY=.*; the run as it is takes 1[.0-9]* times as long' lines
+check "sbatch's line says it, too: $(grep TOPT_WHY lines)"
 sed 's/--pipeline-model-parallel-size 16/--pipeline-model-parallel-size 2/; /virtual-pipeline/d; s/NODES=128/NODES=16/' run.sh >heavy.sh
 as_is heavy.sh --as-is --hw a100-80-dgx && holds '.as_is.verdict == "does not fit" and .as_is.memory_bytes > .memory_limit and .verdict != "does not fit"' &&
     "$topt" plan heavy.sh --as-is --hw a100-80-dgx >text 2>err && grep -q '^yours .*, does not fit' text

@@ -13,15 +13,20 @@
 
 enum { BATCH = 32, SEQ = 64, WIDTH = 256, INNER = 512, EXPERTS = 8, TOP_K = 2 };
 
-static struct topt_model *mixtral(void)
+static struct topt_model *mixtral_of(int64_t seq)
 {
     static const char text[] =
         "{\"model_type\":\"mixtral\",\"hidden_size\":256,\"num_hidden_layers\":3,"
         "\"num_attention_heads\":16,\"num_key_value_heads\":8,\"intermediate_size\":512,"
         "\"vocab_size\":1024,\"max_position_embeddings\":4096,"
         "\"num_local_experts\":8,\"num_experts_per_tok\":2}";
-    struct topt_import_options o = {.batch = BATCH, .seq = SEQ, .capacity = 1};
+    struct topt_import_options o = {.batch = BATCH, .seq = seq, .capacity = 1};
     return topt_model_import(text, strlen(text), "config.json", &o, NULL);
+}
+
+static struct topt_model *mixtral(void)
+{
+    return mixtral_of(SEQ);
 }
 
 struct asked {
@@ -378,6 +383,60 @@ static void test_least(const struct topt_model *m, const struct topt_hw *hw,
     close_grid(&a);
 }
 
+/* ---- what experts cost ------------------------------------------------------------------- */
+
+/* The cost of a layer's experts over so many GPUs, where each sample has so many tokens. */
+static struct topt_fragment_cost experts_cost(const struct topt_hw *hw, int64_t seq,
+                                              int expert, enum topt_low low, int apart)
+{
+    struct topt_model *m = mixtral_of(seq);
+    struct asked a = {0};
+    struct topt_fragment_cost c = {0};
+    struct topt_costing k;
+    open_grid(&a, m, hw, "megatron", 2);
+    const struct topt_degrees *d = degrees_of(&a, 1, expert, 1, 1);
+    struct topt_strategy *s = d ? strategy_of(&a, d) : NULL;
+    if (s && !topt_grid_costing(&a.s, d, &k, NULL)) {
+        struct topt_settings x = *k.settings;
+        int i = 0;
+        x.low = low;
+        x.experts_apart = apart;
+        k.settings = &x;
+        while (topt_op_experts(&k.model->op[i]) < 0)
+            i++;
+        if (topt_cost_op(&k, i, &s->config[i], &c, NULL))
+            c.compute_ns = 0;
+    }
+    topt_strategy_destroy(s);
+    close_grid(&a);
+    topt_model_destroy(m);
+    return c;
+}
+
+/* More tokens never take less.  Tokens of several experts that are shared out are sorted, those of products in few
+ * bits padded, and the host starts products of each expert. */
+static void test_costs(const struct topt_hw *hw)
+{
+    int64_t before = 0;
+    int rises = 1;
+    for (int64_t seq = 16; seq <= 4096; seq *= 2) {
+        int64_t ns = experts_cost(hw, seq, 4, TOPT_LOW_BLOCKWISE, 1).compute_ns;
+        rises = rises && ns > before;
+        before = ns;
+    }
+    ok(rises, "experts in FP8 take longer with more tokens");
+    struct topt_fragment_cost one = experts_cost(hw, 4096, 4, TOPT_LOW_BLOCKWISE, 0),
+                              each = experts_cost(hw, 4096, 4, TOPT_LOW_BLOCKWISE, 1),
+                              sorted = experts_cost(hw, 4096, 4, TOPT_LOW_NONE, 1),
+                              single = experts_cost(hw, 4096, 8, TOPT_LOW_NONE, 1);
+    ok(each.compute_ns > one.compute_ns, "those that are padded take longer");
+    ok(sorted.compute_ns > single.compute_ns, "and those that are sorted");
+    const struct topt_part_time *f = &each.spent.at[TOPT_DURING_FORWARD],
+                                *g = &one.spent.at[TOPT_DURING_FORWARD];
+    ok(f->host_ns > g->host_ns && f->asks && g->asks,
+       "the host starts more kernels, and asks for counts in forward");
+}
+
 int main(void)
 {
     struct topt_hw *hw = topt_hw_load("a100-40-dgx", NULL);
@@ -388,6 +447,7 @@ int main(void)
     test_sent(m);
     test_least(m, hw, "megatron");
     test_least(m, hw, "torchtitan");
+    test_costs(hw);
     test_context(hw, 0);
     test_context(hw, 1);
     topt_model_destroy(m);

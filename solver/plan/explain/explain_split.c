@@ -213,12 +213,12 @@ static void count_uses(const struct topt_plan_doc *p, int axis, int n[USES])
         int d = p->strategy->config[i].dim[axis];
         enum topt_split s =
             d >= 0 ? p->model->op[i].spec->dim[d].split : TOPT_SPLIT_NEVER;
-        n[d < 0                      ? REPEATED
+        n[d < 0                                    ? REPEATED
           : d == topt_op_experts(&p->model->op[i]) ? EXPERT
-          : s == TOPT_SPLIT_BATCH    ? DATA
-          : s == TOPT_SPLIT_SPATIAL  ? SPATIAL
-          : s == TOPT_SPLIT_SEQUENCE ? SEQUENCE
-                                     : TENSOR]++;
+          : s == TOPT_SPLIT_BATCH                  ? DATA
+          : s == TOPT_SPLIT_SPATIAL                ? SPATIAL
+          : s == TOPT_SPLIT_SEQUENCE               ? SEQUENCE
+                                                   : TENSOR]++;
     }
 }
 

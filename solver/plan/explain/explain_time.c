@@ -341,20 +341,21 @@ static void put_experts(struct topt_text *t, const struct topt_plan_doc *p,
     int i = 0, e = -1;
     for (; i < m->nops && g.nodes * g.per_node == 1; i++)
         if ((e = topt_op_experts(&m->op[i])) >= 0)
-            g = topt_mesh_group(&p->mesh, topt_axes_over(&p->mesh, &p->strategy->config[i],
-                                                         1u << e));
+            g = topt_mesh_group(
+                &p->mesh, topt_axes_over(&p->mesh, &p->strategy->config[i], 1u << e));
     if (g.nodes * g.per_node == 1)
         return;
     for (int k = 0; k < s->network.n; k++)
         ns += strncmp(s->network.at[k].what, "tokens", 6) ? 0 : s->network.at[k].ns;
-    topt_text_add(t,
-                  "Expert parallelism: the %lld experts of a layer are shared out over %d "
-                  "GPUs on %d node%s; tokens go to them and back by %s, %s a step (%.0f "
-                  "%%), ",
-                  (long long)m->op[i - 1].count[e], g.nodes * g.per_node, g.nodes,
-                  g.nodes > 1 ? "s" : "",
-                  p->settings.dispatch == TOPT_DISPATCH_DEEPEP ? "DeepEP" : "all-to-all",
-                  topt_show_ns(ns, a, sizeof a), percent(ns, p->time_ns));
+    topt_text_add(
+        t,
+        "Expert parallelism: the %lld experts of a layer are shared out over %d "
+        "GPUs on %d node%s; tokens go to them and back by %s, %s per step (%.0f "
+        "%%), ",
+        (long long)m->op[i - 1].count[e], g.nodes * g.per_node, g.nodes,
+        g.nodes > 1 ? "s" : "",
+        p->settings.dispatch == TOPT_DISPATCH_DEEPEP ? "DeepEP" : "all-to-all",
+        topt_show_ns(ns, a, sizeof a), percent(ns, p->time_ns));
     topt_text_add(t, order->pairs ? "beside the compute of another micro-batch where the "
                                     "schedule pairs a forward with a backward pass.\n"
                                   : "for which compute waits.\n");

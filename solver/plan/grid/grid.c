@@ -671,3 +671,29 @@ int64_t topt_grid_stays_bytes(const struct topt_grid_search *s,
     struct topt_least_parameters p = least_on_each(s, v);
     return (int64_t)(p.value + p.gradient + p.state);
 }
+
+int topt_grid_hidden_ns(struct topt_grid_search *s, const struct topt_degrees *v,
+                        int64_t *ret, struct topt_error *err)
+{
+    enum { MOVES = 4 }; /* to experts and back, forward and backward */
+    const struct topt_mesh *mesh = &s->mesh;
+    struct topt_expert_axes of = topt_degrees_expert_axes(mesh, v);
+    int cut = topt_degrees_first_tensor_axis(mesh, v);
+    uint32_t axes = (1u << (cut + of.tensor)) - (1u << (cut - of.data));
+    struct topt_costing k;
+    *ret = 0;
+    if (topt_grid_costing(s, v, &k, err))
+        return -1;
+    for (int i = 0; i < k.model->nops; i++) {
+        const struct topt_op *o = &k.model->op[i];
+        if (topt_op_experts(o) < 0)
+            continue;
+        int64_t bytes = topt_operand_numbers(o, o->input[0]) *
+                        topt_dtype_bytes(k.settings->dtype) / mesh->devices;
+        int64_t ns = topt_router_time(k.router, TOPT_ALL_TO_ALL, axes, bytes).ns;
+        *ret += MOVES * topt_sent_ns(&k, o->operand[o->input[0]].tensor, axes, ns);
+    }
+    double hidden = 1 - topt_dispatch_share(k.settings, s->request->hw);
+    *ret = (int64_t)(hidden * (double)(*ret * v->micro_batches));
+    return 0;
+}

@@ -70,6 +70,10 @@ int topt_grid_holds(const struct topt_grid_search *s, const struct topt_strategy
 int64_t topt_grid_host_bytes(const struct topt_grid_search *s,
                              const struct topt_degrees *v);
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v);
+/* The most that passes that run as one hide of the time in which tokens go to experts and back, of all micro-batches,
+ * on the devices of the grid. */
+int topt_grid_hidden_ns(struct topt_grid_search *s, const struct topt_degrees *v,
+                        int64_t *ret, struct topt_error *err) TOPT_MUST_CHECK;
 /* A lower bound, in bytes a device, of the stage that holds most, for a variant with stages of the stage's grid
  * 's', of which a micro-batch keeps so much in all stages together; with a margin in place of a proof where layers are
  * cut unevenly. */

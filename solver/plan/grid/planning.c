@@ -156,8 +156,10 @@ static int chunks_fit(const struct topt_planning *m, const struct topt_degrees *
            (topt_request_even_stages(m->request) ? !short_of : short_of <= 4 || asked);
 }
 
-/* PyTorch recomputes for each part of a backward pass anew: those that make gradients of parameters apart
- * are not looked at beside recomputation.  Megatron-LM refuses passes that run as one beside recomputation, and
+/* PyTorch recomputes for each part of a backward pass anew, and holds what it made until the last (issue 136766 of
+ * pytorch/pytorch, 2024); its selective checkpointing does not serve a second part (pull 916 of areal-project/AReaL,
+ * 2026): schedules that make gradients of parameters apart are not looked at beside recomputation.
+ * Megatron-LM refuses passes that run as one beside recomputation of layers or experts, and
  * without expert parallelism (core/transformer/transformer_config.py at d98e8a6). */
 int topt_planning_orders(const struct topt_planning *m, const struct topt_degrees *d)
 {
@@ -169,7 +171,9 @@ int topt_planning_orders(const struct topt_planning *m, const struct topt_degree
         if (!(rows >> row & 1))
             continue;
         left |= d->virtual_stages <= o->most_chunks;
-        if (!(d->recompute && (o->splits || o->pairs)) && !(o->pairs && d->expert < 2) &&
+        int paired =
+            d->expert > 1 && !(d->recompute & (TOPT_MODULE_WHOLE | TOPT_MODULE_MOE));
+        if (!(d->recompute && o->splits) && (paired || !o->pairs) &&
             topt_order_takes(o, &shape))
             ret |= 1 << row;
     }

@@ -210,6 +210,14 @@ static int check_modules(const struct topt_request *r, struct topt_error *err)
     int lacks = asked & ~(r->framework->can_modules | TOPT_MODULE_WHOLE);
     char words[TOPT_MODULES_SIZE];
     uint8_t *again = NULL;
+    const struct topt_order *order = r->schedule ? &topt_orders[r->schedule - 1] : NULL;
+    if (asked && order && order->splits)
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "recompute=%s: schedule %s makes gradients of parameters apart, "
+            "for which PyTorch recomputes twice, or refuses to (its issue 136766)",
+            topt_modules_words(asked, words),
+            topt_order_name((enum topt_order_row)(r->schedule - 1)));
     if (lacks)
         return topt_fail(err, TOPT_ERR_USAGE, "recompute=%s: %s recomputes no such part",
                          topt_modules_words(lacks, words), r->framework->title);
@@ -217,7 +225,8 @@ static int check_modules(const struct topt_request *r, struct topt_error *err)
         if (topt_modules_again(r->model, &r->settings, asked, &again, &present, err))
             return -1;
         free(again);
-        /* experts keep what moe_act would discard */
+        /* experts keep what moe_act would discard, and norms may be a part of the products behind them */
+        present |= TOPT_MODULE_LAYERNORM;
         lacks =
             asked & ~(present | (topt_model_experts(r->model) ? TOPT_MODULE_MOE_ACT : 0));
     }

@@ -113,12 +113,9 @@ static int read_way(struct topt_pin *p, struct span s)
     struct {
         const char *name;
         int64_t *parts;
-    } way[] = {{"data", &p->data},
-               {"spatial", &p->spatial},
-               {"sequence", &p->sequence},
-               {"tensor", &p->tensor},
-               {"expert", &p->expert},
-               {"same", &p->same}};
+    } way[] = {{"data", &p->data},         {"spatial", &p->spatial},
+               {"sequence", &p->sequence}, {"tensor", &p->tensor},
+               {"expert", &p->expert},     {"same", &p->same}};
     struct span word = next(&s, ' ');
     for (size_t i = 0; i < sizeof way / sizeof *way; i++)
         if (is_word(word, way[i].name)) {

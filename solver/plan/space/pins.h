@@ -23,7 +23,7 @@ struct topt_pin {
         uint32_t nodes, inside; /* axes between nodes and inside, a bit each */
     } part[TOPT_MAX_OPDIMS];
     int64_t data, spatial, sequence, tensor, expert, same; /* of ways */
-    int zero;                                      /* of ways: a level; -1: any */
+    int zero;                                              /* of ways: a level; -1: any */
 };
 
 struct topt_pins {

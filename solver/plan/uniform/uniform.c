@@ -528,7 +528,7 @@ static int add_first(struct fold *f)
  *
  * Stage j begins when the first micro-batch has come through the first chunks of stages before it, and its last pass
  * goes back through these; (2) does not hold where gradients of parameters fill the time in which stages would wait.
- * Passes that run as one take no less than the longer of computing and moving, so half of both.
+ * Passes that run as one hide no more than tokens take to experts and back.
  * An end is no pass: it is neither waited for nor repeated.  Of (2) follows
  *
  *     (3)  T >= P / (1 - (1 - 1/u)^s)  of one chunk a stage: the cut that makes all of (2) equal
@@ -537,7 +537,7 @@ static int add_first(struct fold *f)
  * where each layer takes w or more: with q = ceil(layers / s), some stage has more than q layers, or k = layers - s (q - 1) of
  * them have q, of which the last waits for k - 1 chunks of c layers or more. */
 static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *d,
-                               const struct topt_memo_entry *floor)
+                               const struct topt_memo_entry *floor, int64_t hidden_ns)
 {
     int layers = f->s->planning->layers, s = d->stages;
     int q = (layers + s - 1) / s, chunk = d->virtual_stages == 1 ? q : 1;
@@ -545,7 +545,7 @@ static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *
     double pass = (double)floor->floor.ns * each;
     double least = u * pass / s;
     if (topt_orders[d->order].pairs)
-        return (int64_t)(least / 2);
+        return (int64_t)least - hidden_ns / s;
     if (s == 1 || topt_orders[d->order].splits)
         return (int64_t)least;
     if (d->virtual_stages == 1)
@@ -574,9 +574,7 @@ static int is_needless(struct fold *f, const struct topt_degrees *d)
         topt_memo_entry(f->memo, f->s->mesh.nodes, f->s->mesh.per_node, &without);
     if (!none)
         return 0;
-    const struct topt_memo_point *p = none->fastest.n ? none->fastest.at : NULL;
     return f->goal == TOPT_GOAL_LEAST ||
-           (p && p->memory_bytes >= 0 && !beyond(p->memory_bytes, f->memory_limit)) ||
            (none->priced && beyond(none->least.time, f->time_limit));
 }
 
@@ -725,14 +723,17 @@ static int list_orders(struct fold *f, struct candidate c, int orders,
 {
     struct topt_degrees *d = &c.degrees;
     int64_t kept = kept_bytes(c.grid, d, floor);
-    int64_t bytes = (topt_grid_stays_bytes(c.grid, d) + kept) / d->stages;
+    int64_t hidden_ns = 0, bytes = (topt_grid_stays_bytes(c.grid, d) + kept) / d->stages;
+    if (orders >> TOPT_ORDER_COMBINED & 1 &&
+        topt_grid_hidden_ns(c.grid, c.priced_as, &hidden_ns, f->err))
+        return -1;
     for (int row = 0; row < TOPT_ORDERS; row++) {
         if (!(orders >> row & 1))
             continue;
         d->order = (enum topt_order_row)row;
         if (beyond(topt_grid_least_stage_bytes(c.grid, d, kept), f->memory_limit))
             continue;
-        int64_t ns = least_staged_ns(f, d, floor);
+        int64_t ns = least_staged_ns(f, d, floor, hidden_ns);
         c.first = least_first(f, c.grid, d, ns);
         if (c.first < 0)
             return -1;
@@ -798,7 +799,7 @@ static int list_whole(struct fold *f, struct candidates *all)
             continue;
         if (is_canceled(f) || !(floor = find_floor(f, d, f->s->mesh.per_node)))
             return -1;
-        int64_t ns = least_staged_ns(f, d, floor);
+        int64_t ns = least_staged_ns(f, d, floor, 0);
         if (!floor->floor.some || beyond(ns, f->time_limit))
             continue;
         if (TOPT_ROOM(all->at, all->n, all->cap, 64))
