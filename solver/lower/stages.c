@@ -29,7 +29,7 @@ static int is_of_samples(const struct topt_model *m, int tensor)
     return 0;
 }
 
-static int begins_layer(const struct topt_model *m, int op)
+int topt_begins_layer(const struct topt_model *m, int op)
 {
     return m->unit[op] >= 0 && (op == 0 || m->unit[op - 1] != m->unit[op]);
 }
@@ -66,7 +66,7 @@ int topt_stage_layers(const struct topt_model *m, int *ret_op)
     if (!c)
         return -1;
     for (int i = 0; i < m->nops && *ret_op < 0; i++)
-        if (begins_layer(m, i)) {
+        if (topt_begins_layer(m, i)) {
             if (n && c[i].samples != 1)
                 *ret_op = i;
             n++;
@@ -81,7 +81,7 @@ void topt_recompute_first(const struct topt_model *m, const int16_t *layers, int
     int in_chunk = -1, chunk = 0; /* the layer's number in its chunk */
     for (int i = 0; i < m->nops; i++) {
         int t = m->op[i].operand[m->op[i].output].tensor;
-        if (begins_layer(m, i) && ++in_chunk == layers[chunk]) {
+        if (topt_begins_layer(m, i) && ++in_chunk == layers[chunk]) {
             in_chunk = 0;
             chunk++;
         }
@@ -105,7 +105,7 @@ int topt_layers_init(struct topt_layers *t, struct topt_error *err)
         return topt_nomem(err, "pipeline stages");
     }
     for (int i = 0; i < m->nops; i++)
-        if (begins_layer(m, i)) {
+        if (topt_begins_layer(m, i)) {
             t->shared |= t->nlayers && c[i].parameters;
             t->layer[t->nlayers] =
                 (struct topt_layer_cut){t->nlayers ? t->piece[i] : 0, i, c[i].tensor};
@@ -520,11 +520,12 @@ static void add_stays(const struct stages *x, int stage, int64_t ret[TOPT_CLASS_
         ret[i] += x->t->stays[0][i];
 }
 
-/* A stage begins when the first micro-batch has come through the chunks before its own, works through all,
- * and then the last one goes back through these, beside which it may make gradients of parameters. */
+/* A stage begins when the first micro-batch has come through the chunks before its own, works through all, and then
+ * ends its step while the last one goes back through these, of which the first ends its own; beside that it may make
+ * gradients of parameters. */
 static int64_t least_ns(const struct stages *x)
 {
-    int64_t most = 0, before = 0;
+    int64_t most = 0, before = 0, back = 0;
     for (int s = 0; s < x->shape.stages; s++) {
         int64_t ns = before;
         for (int own = 0; own < x->shape.chunks; own++) {
@@ -533,9 +534,10 @@ static int64_t least_ns(const struct stages *x)
             ns += x->shape.micro_batches * (c->ns[0] + c->ns[1]) -
                   x->hidden_ns[topt_order_chunk(x->order, &x->shape, s, own)];
         }
-        most = topt_max(most, ns + x->end_ns[s]);
-        before += x->chunk[s].ns[0] + x->send_ns +
-                  (x->order->splits ? 0 : x->chunk[s].ns[1] + x->send_ns);
+        int64_t last = x->order->splits ? 0 : back + x->end_ns[0];
+        most = topt_max(most, ns + topt_max(x->end_ns[s], last));
+        before += x->chunk[s].ns[0] + x->send_ns;
+        back += x->chunk[s].ns[1] + x->send_ns;
     }
     return most;
 }
@@ -560,16 +562,22 @@ static int64_t least_bytes(const struct stages *x)
     return most;
 }
 
-/* Is the strategy's cost of no interest? */
-static int is_beyond(const struct stages *x, struct topt_strategy_cost *cost)
+/* Is the strategy's cost of no interest, for its memory or for its time? */
+static int is_too_large(struct stages *x, struct topt_strategy_cost *cost)
 {
-    const struct topt_layers *t = x->t;
-    if (!t->memory_limit && !t->time_limit)
+    if (!x->t->memory_limit)
         return 0;
+    for (int c = 0; c < x->nchunks; c++)
+        for (int p = from(x, x->cut[c]); p < from(x, x->cut[c + 1]); p++)
+            x->chunk[c].kept += x->t->bytes[p].kept;
     cost->memory_bytes = least_bytes(x);
+    return cost->memory_bytes > x->t->memory_limit;
+}
+
+static int is_too_slow(const struct stages *x, struct topt_strategy_cost *cost)
+{
     cost->time_ns = least_ns(x);
-    return (t->memory_limit && cost->memory_bytes > t->memory_limit) ||
-           (t->time_limit && cost->time_ns > t->time_limit);
+    return x->t->time_limit && cost->time_ns > x->t->time_limit;
 }
 
 /* The bytes of the stage that holds most are the strategy's. */
@@ -671,9 +679,11 @@ static int find_all(struct stages *x, struct topt_strategy_cost *cost)
     x->ret->chunks = x->nchunks;
     for (int c = 0; c < x->nchunks; c++)
         x->ret->layers[c] = (int16_t)(x->cut[c + 1] - x->cut[c]);
+    if (is_too_large(x, cost))
+        return 0;
     if (find_chunks(x) || find_ends(x))
         return -1;
-    if (is_beyond(x, cost))
+    if (is_too_slow(x, cost))
         return 0;
     return x->order->pairs && find_pairs(x) ? -1 : run(x, cost);
 }

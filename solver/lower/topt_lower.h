@@ -802,6 +802,8 @@ struct topt_stage_costs {
 /* Layers that stages can be cut between: each gives one tensor of samples to the next.  0: there are
  * none, and '*ret_op' is the first operator at which another tensor crosses; -1 without memory. */
 int topt_stage_layers(const struct topt_model *m, int *ret_op);
+/* Does a layer begin with an operator?  Those before the first are cut with it, those behind one with that one. */
+int topt_begins_layer(const struct topt_model *m, int op);
 /* Of a strategy that recomputes whole layers, keep what is beyond the first 'n' layers of each chunk; 'layers'
  * of each chunk, in the model's order. */
 void topt_recompute_first(const struct topt_model *m, const int16_t *layers, int64_t n,

@@ -148,11 +148,16 @@ struct topt_strategy *topt_problem_random(const struct topt_problem *p, uint64_t
  * what is least for each variable. */
 struct topt_cost topt_problem_lower_bound(const struct topt_problem *p);
 
-/* The same of the problem with experts on other axes, of a problem without bounds in its prices.  '*ret_some':
- * topt_problem_has_choices(). */
-int topt_problem_least_shared_out(struct topt_problem *p, struct topt_expert_axes axes,
-                                  struct topt_cost *ret, int *ret_some,
-                                  struct topt_error *err) TOPT_MUST_CHECK;
+/* What passes of all micro-batches take at least, whatever the strategy: without bytes and times beside passes. */
+struct topt_floor {
+    int some; /* topt_problem_has_choices() */
+    int64_t kept_bytes, ns;
+    int64_t
+        layer_ns; /* of the latter, those of the layer (topt_stage_layers) that takes least */
+};
+/* That of the problem with experts on such axes, of a problem without bounds in its prices. */
+int topt_problem_floor(struct topt_problem *p, struct topt_expert_axes axes,
+                       struct topt_floor *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Does the problem price the strategy as what it costs?  Where recomputation is free to choose, one
  * that chooses none is not: a problem without recomputation has it for less. */

@@ -333,25 +333,49 @@ static int open_grid(struct topt_grid_search *s, struct topt_planning *m, int no
     return s->router ? 0 : topt_nomem(err, "the search");
 }
 
-int topt_grid_stage(struct topt_grid_search *s, int stages, struct topt_grid_search **ret,
-                    struct topt_error *err)
+int topt_grid_part(struct topt_planning *m, int nodes, int per_node, int stages,
+                   struct topt_grid_search **ret, struct topt_error *err)
 {
-    int nodes = s->mesh.nodes, per_node = s->mesh.per_node;
-    for (*ret = s->stage; *ret && (*ret)->stages != stages;)
-        *ret = (*ret)->next;
-    if (*ret || !topt_stage_grid(stages, &nodes, &per_node))
+    struct topt_grid_search *g = m->parts;
+    if (!m->request->settings.offload) /* else a host's memory decides what is listed */
+        stages = 0;
+    while (g && (g->mesh.nodes != nodes || g->mesh.per_node != per_node ||
+                 g->tensor != m->tensor || g->stages != stages))
+        g = g->next;
+    *ret = g;
+    if (g)
         return 0;
-    struct topt_grid_search *g = calloc(1, sizeof *g);
-    if (!g ||
-        open_grid(g, s->planning, nodes, per_node, stages, TOPT_GOAL_FASTEST, err)) {
+    g = calloc(1, sizeof *g);
+    if (!g || open_grid(g, m, nodes, per_node, stages, TOPT_GOAL_FASTEST, err)) {
         if (g)
             topt_grid_close(g);
         free(g);
         return g ? -1 : topt_nomem(err, "the search");
     }
-    g->next = s->stage;
-    *ret = s->stage = g;
+    g->tensor = m->tensor;
+    g->next = m->parts;
+    *ret = m->parts = g;
     return 0;
+}
+
+void topt_grid_close_parts(struct topt_planning *m)
+{
+    while (m->parts) {
+        struct topt_grid_search *next = m->parts->next;
+        topt_grid_close(m->parts);
+        free(m->parts);
+        m->parts = next;
+    }
+}
+
+int topt_grid_stage(struct topt_grid_search *s, int stages, struct topt_grid_search **ret,
+                    struct topt_error *err)
+{
+    int nodes = s->mesh.nodes, per_node = s->mesh.per_node;
+    *ret = NULL;
+    return topt_stage_grid(stages, &nodes, &per_node)
+               ? topt_grid_part(s->planning, nodes, per_node, stages, ret, err)
+               : 0;
 }
 
 int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int nodes,
@@ -366,12 +390,6 @@ void topt_grid_close(struct topt_grid_search *s)
         struct topt_grid_settings *next = s->settings->next;
         free(s->settings);
         s->settings = next;
-    }
-    while (s->stage) {
-        struct topt_grid_search *next = s->stage->next;
-        topt_grid_close(s->stage);
-        free(s->stage);
-        s->stage = next;
     }
     topt_router_destroy(s->router);
     free(s->degrees);
@@ -624,9 +642,9 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degr
 
 /* The micro-batches that stages have in flight: their mean, which of 1F1B is (stages + 1) / 2, or those of the
  * second stage, whose chunks have no fewer layers than the even cut, rounded down. */
-static double in_flight(struct topt_grid_search *s, const struct topt_degrees *v)
+static double in_flight(const struct topt_grid_search *s, const struct topt_degrees *v)
 {
-    double mean = (s->stages + 1) / 2.0, chunks = (double)v->stages * v->virtual_stages;
+    double mean = (v->stages + 1) / 2.0, chunks = (double)v->stages * v->virtual_stages;
     int layers = s->planning->layers / (int)chunks;
     struct topt_order_shape shape = {v->stages, v->virtual_stages, v->micro_batches};
     struct topt_order_plan plan;
@@ -640,15 +658,18 @@ static double in_flight(struct topt_grid_search *s, const struct topt_degrees *v
 
 /* Each stage holds its part of parameters and states, and what micro-batches in flight keep.  A fifth is left
  * for uneven cuts. */
-int64_t topt_grid_least_stage_bytes(struct topt_grid_search *s,
-                                    const struct topt_degrees *v)
+int64_t topt_grid_least_stage_bytes(const struct topt_grid_search *s,
+                                    const struct topt_degrees *v, int64_t kept_bytes)
+{
+    double kept = kept_bytes ? (double)kept_bytes * in_flight(s, v) : 0;
+    return (int64_t)(0.8 * ((double)topt_grid_stays_bytes(s, v) + kept) / v->stages);
+}
+
+int64_t topt_grid_stays_bytes(const struct topt_grid_search *s,
+                              const struct topt_degrees *v)
 {
     struct topt_least_parameters p = least_on_each(s, v);
-    double stays = p.value + p.gradient + p.state;
-    double all = topt_planning_kept(s->planning, v->recompute);
-    double kept =
-        all > 0 ? all / (double)v->micro_batches / s->mesh.devices * in_flight(s, v) : 0;
-    return (int64_t)(0.8 * (stays + kept) / s->stages);
+    return (int64_t)(p.value + p.gradient + p.state);
 }
 
 int topt_grid_hidden_ns(struct topt_grid_search *s, const struct topt_degrees *v,

@@ -36,10 +36,11 @@ struct topt_grid_search {
     struct topt_cost *known;
     int nknown;
     int fastest; /* only the fastest of them is asked for */
-    /* The grids of a single pipeline stage, by number of stages, opened when they are first asked for (owned);
-     * 'stages' is that number in such a grid. */
+    /* Of the grid of a part: where tensor parallelism may lie, the stages, of which it is one, where a host's memory
+     * decides what is listed (else 0), and the next of these. */
+    enum topt_tensor_where tensor;
     int stages;
-    struct topt_grid_search *stage, *next;
+    struct topt_grid_search *next;
 };
 
 int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int nodes,
@@ -48,7 +49,11 @@ int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int node
 
 void topt_grid_close(struct topt_grid_search *s);
 
-/* The grid of one of so many stages: 0 and '*ret' NULL where the devices can't be cut so. */
+/* The grid of a part of the devices, which the planning has, opened when it is first asked for. */
+int topt_grid_part(struct topt_planning *m, int nodes, int per_node, int stages,
+                   struct topt_grid_search **ret, struct topt_error *err) TOPT_MUST_CHECK;
+void topt_grid_close_parts(struct topt_planning *m);
+/* ... of one of so many stages: 0 and '*ret' NULL where the devices can't be cut so. */
 int topt_grid_stage(struct topt_grid_search *s, int stages, struct topt_grid_search **ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
@@ -69,10 +74,15 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degr
  * on the devices of the grid. */
 int topt_grid_hidden_ns(struct topt_grid_search *s, const struct topt_degrees *v,
                         int64_t *ret, struct topt_error *err) TOPT_MUST_CHECK;
-/* A lower bound, in bytes a device, of the stage that holds most, for a variant of the stage's grid 's'; with a
- * margin in place of a proof where layers are cut unevenly. */
-int64_t topt_grid_least_stage_bytes(struct topt_grid_search *s,
-                                    const struct topt_degrees *v);
+/* A lower bound, in bytes a device, of the stage that holds most, for a variant with stages of the stage's grid
+ * 's', of which a micro-batch keeps so much in all stages together; with a margin in place of a proof where layers are
+ * cut unevenly. */
+int64_t topt_grid_least_stage_bytes(const struct topt_grid_search *s,
+                                    const struct topt_degrees *v, int64_t kept_bytes);
+
+/* Parameters, gradients and states alone, of all stages together. */
+int64_t topt_grid_stays_bytes(const struct topt_grid_search *s,
+                              const struct topt_degrees *v);
 
 /* Tell whoever watches that a variant of the shape is priced next. */
 void topt_grid_tell_progress(const struct topt_grid_search *s,

@@ -12,6 +12,7 @@
 #include <pthread.h>
 
 struct topt_memo;
+struct topt_grid_search;
 
 enum { TOPT_LEVELS_OF_MODULES = 4 };
 
@@ -45,6 +46,7 @@ struct topt_planning {
     /* The memo of the request's problem (memo.h), which gets what is missing; borrowed,
      * NULL: there is none. */
     struct topt_memo *memo;
+    struct topt_grid_search *parts; /* grids of single pipeline stages (grid.h), owned */
     int n;
     pthread_mutex_t
         lock; /* guards 'at', whose members do not change once they are known */

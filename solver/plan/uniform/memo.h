@@ -40,9 +40,11 @@ struct topt_memo_points {
 
 struct topt_memo_entry {
     struct topt_degrees degrees;
-    int priced, bounded;    /* priced: all up to 'stats' is known; bounded: but 'stats' */
-    int some;               /* has every operator a configuration? */
-    struct topt_cost least; /* lower bounds of every strategy */
+    int floored; /* is 'floor' known?  A stage's is that of few devices (uniform.c) */
+    struct topt_floor floor;
+    int priced;                      /* ... is all up to 'stats'? */
+    int some;                        /* has every operator a configuration? */
+    struct topt_cost least;          /* lower bounds of every strategy */
     struct topt_problem_stats stats; /* but routes, which variants of a grid share */
     struct topt_memo_points fastest; /* that the device can hold: one or none */
     struct topt_memo_points below;   /* the frontier below that one */

@@ -20,7 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The evaluator of strategies on one mesh with such settings, of which those before made use. */
+/* The evaluators of strategies on a mesh with such settings that were asked for last. */
+enum { EVALUATORS = 16 };
 struct costs {
     const struct topt_mesh *mesh;
     struct topt_settings settings;
@@ -43,10 +44,12 @@ struct fold {
     const struct topt_degrees *priced_as;
     struct topt_memo_entry *entry;
     struct topt_problem *problem; /* owned; NULL where nothing was missing yet */
-    /* Of a stage's choices, the last one's problem (owned), and of which degrees it is; NULL: none. */
+    /* The last problem whose floor was asked for (owned, NULL: none), and of which degrees and grid it is. */
     struct topt_problem *beside;
-    const struct topt_degrees *beside_of;
-    struct costs costs;
+    struct topt_degrees beside_of;
+    const struct topt_grid_search *beside_on;
+    struct costs costs[EVALUATORS];
+    int last_costs;              /* that was opened */
     struct topt_settings staged; /* of these costs, where there are stages */
     int too_large;               /* ... needs more memory than there is */
 };
@@ -62,7 +65,6 @@ static int make_problem(struct fold *f)
 {
     if (f->problem)
         return 0;
-    topt_grid_tell_progress(f->s, f->degrees);
     f->memo->searches++;
     return topt_grid_problem(f->grid, f->priced_as, &f->problem, f->err);
 }
@@ -105,9 +107,11 @@ static int serves(const struct costs *x, const struct topt_costing *k)
 
 static struct costs *open_costs(struct fold *f, const struct topt_costing *k)
 {
-    struct costs *x = &f->costs;
-    if (serves(x, k))
-        return x;
+    struct costs *x = f->costs;
+    for (int i = 0; i < EVALUATORS; i++)
+        if (serves(&x[i], k))
+            return &x[i];
+    x += f->last_costs = (f->last_costs + 1) % EVALUATORS;
     topt_evaluator_destroy(x->of);
     *x = (struct costs){k->mesh, *k->settings, topt_evaluator_create(k, 0, f->err), NULL};
     return x->of ? x : NULL;
@@ -263,6 +267,22 @@ static int add_point(struct fold *f, struct topt_memo_point *p)
     return add_solution(f, p->strategy, p->memory_bytes, p->time_ns, f->own ? NULL : p);
 }
 
+/* Keep the best by the goal alone; it bounds what is still of interest. */
+static int keep_best(struct fold *f)
+{
+    struct topt_solutions *all = f->ret;
+    if (topt_solutions_reduce(all, f->err))
+        return -1;
+    if (f->goal == TOPT_GOAL_FRONTIER || !all->n)
+        return 0;
+    topt_solutions_keep(all, f->goal == TOPT_GOAL_FASTEST ? all->n - 1 : 0);
+    if (f->goal == TOPT_GOAL_FASTEST)
+        f->time_limit = all->at[0].time_ns;
+    else
+        f->memory_limit = all->at[0].memory_bytes;
+    return 0;
+}
+
 /* Add the last point that is within the limits, if there is one: 1 where there is.  Points that sum
  * up to more also hold more, but for what single moves hold, so few of them are costed: by bisection,
  * and two past its end. */
@@ -293,6 +313,23 @@ static int add_last(struct fold *f, struct topt_memo_points *all)
     return add_point(f, &all->at[fits]) ? -1 : 1;
 }
 
+/* The fastest by sums need not be the fastest by schedule: cost each of what takes less memory whose sum, which no
+ * schedule takes less than, is below the best time. */
+static int add_quicker(struct fold *f, struct topt_memo_points *below)
+{
+    if (keep_best(f))
+        return -1;
+    for (int i = below->n - 1; i >= 0; i--) {
+        struct topt_memo_point *p = &below->at[i];
+        if (beyond(p->sum_ns, f->time_limit))
+            break;
+        if (know(f, p) || (matters(f, p->memory_bytes, p->time_ns) &&
+                           (add_point(f, p) || keep_best(f))))
+            return -1;
+    }
+    return 0;
+}
+
 static int add_fastest(struct fold *f)
 {
     struct topt_memo_entry *x = f->entry;
@@ -301,16 +338,16 @@ static int add_fastest(struct fold *f)
     if (rc || !x->fastest.n)
         return rc;
     first = &x->fastest.at[0];
-    if (beyond(first->sum_ns, f->time_limit)) /* no schedule takes less than the sum */
+    if (beyond(first->sum_ns, f->time_limit))
         return 0;
     added = add_last(f, &x->fastest);
-    if (added || beyond(first->time_ns, f->time_limit))
+    if (added < 0 || (added && first->time_ns == first->sum_ns) ||
+        first->sum_bytes <= x->least.memory)
         return added < 0 ? -1 : 0;
-    if (first->sum_bytes <= x->least.memory || (rc = find_lightest(f)) ||
-        !x->lightest.n || beyond(x->lightest.at[0].memory_bytes, f->memory_limit) ||
-        (rc = find_below(f)))
+    if ((rc = find_lightest(f)) || !x->lightest.n ||
+        beyond(x->lightest.at[0].memory_bytes, f->memory_limit) || (rc = find_below(f)))
         return rc;
-    return add_last(f, &x->below) < 0 ? -1 : 0;
+    return (!added && add_last(f, &x->below) < 0) || add_quicker(f, &x->below) ? -1 : 0;
 }
 
 static int add_least(struct fold *f)
@@ -363,22 +400,6 @@ static int add_best(struct fold *f)
              : f->goal == TOPT_GOAL_LEAST ? add_least(f)
                                           : add_frontier(f);
     return rc > 0 ? add_unproven(f) : rc;
-}
-
-/* Keep the best by the goal alone; it bounds what is still of interest. */
-static int keep_best(struct fold *f)
-{
-    struct topt_solutions *all = f->ret;
-    if (topt_solutions_reduce(all, f->err))
-        return -1;
-    if (f->goal == TOPT_GOAL_FRONTIER || !all->n)
-        return 0;
-    topt_solutions_keep(all, f->goal == TOPT_GOAL_FASTEST ? all->n - 1 : 0);
-    if (f->goal == TOPT_GOAL_FASTEST)
-        f->time_limit = all->at[0].time_ns;
-    else
-        f->memory_limit = all->at[0].memory_bytes;
-    return 0;
 }
 
 /* ---- pipeline stages ----------------------------------------------------------------- */
@@ -499,36 +520,59 @@ static int add_first(struct fold *f)
     return rc < 0 ? -1 : added;
 }
 
-/* The time of a pipeline of equal stages, less two hundredths for uneven ones: a margin, no proof.  Gradients
- * of parameters that are made apart may fill all the time in which stages would wait; passes that run as one
- * hide no more than tokens take to experts and back. */
+/* A lower bound of the time of a pipeline, where layers are cut as may be.  A step takes u micro-batches; P is what
+ * passes of one take in all layers, p[j] what those of stage j do, and E what the stages' ends take together.
+ *
+ *     (1)  T >= (u P + E) / s          the mean over stages of the time in which they are busy
+ *     (2)  T >= u p[j] + sum of p[i] over chunks i < j
+ *
+ * Stage j begins when the first micro-batch has come through the first chunks of stages before it, and its last pass
+ * goes back through these; (2) does not hold where gradients of parameters fill the time in which stages would wait.
+ * Passes that run as one hide no more than tokens take to experts and back.
+ * An end is no pass: it is neither waited for nor repeated.  Of (2) follows
+ *
+ *     (3)  T >= P / (1 - (1 - 1/u)^s)  of one chunk a stage: the cut that makes all of (2) equal
+ *     (4)  T >= w min(u (q + 1), u q + (k - 1) c)
+ *
+ * where each layer takes w or more: with q = ceil(layers / s), some stage has more than q layers, or k = layers - s (q - 1) of
+ * them have q, of which the last waits for k - 1 chunks of c layers or more. */
 static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *d,
-                               int64_t hidden_ns)
+                               const struct topt_memo_entry *floor, int64_t hidden_ns)
 {
-    double passes = (double)d->micro_batches * d->virtual_stages;
-    double waits = topt_orders[d->order].splits ? 0 : (d->stages - 1) / passes;
-    double hidden = topt_orders[d->order].pairs ? (double)hidden_ns : 0;
-    double least = fmax(0.98 * (double)f->entry->least.time - hidden, 0);
-    return (int64_t)(least / d->stages * (1 + waits));
+    int layers = f->s->planning->layers, s = d->stages;
+    int q = (layers + s - 1) / s, chunk = d->virtual_stages == 1 ? q : 1;
+    double u = (double)d->micro_batches, each = 1 / (double)floor->degrees.micro_batches;
+    double pass = (double)floor->floor.ns * each;
+    double least = u * pass / s;
+    if (topt_orders[d->order].pairs)
+        return (int64_t)least - hidden_ns / s;
+    if (s == 1 || topt_orders[d->order].splits)
+        return (int64_t)least;
+    if (d->virtual_stages == 1)
+        least = fmax(least, pass / (1 - pow(1 - 1 / u, s)));
+    if (topt_request_even_stages(f->s->request))
+        chunk = layers / s / d->virtual_stages;
+    double waits = u * q + (double)(layers - s * (q - 1) - 1) * chunk;
+    return (int64_t)fmax(least,
+                         (double)floor->floor.layer_ns * each * fmin(u * (q + 1), waits));
 }
 
-/* Of degrees whose recomputation is of modules, what is known of the same without, which were looked at before: NULL
- * where these are no such degrees, or all that was asked for. */
-static const struct topt_memo_entry *known_without(struct fold *f,
-                                                   const struct topt_degrees *d)
+/* Is recomputation of modules looked at beside that of whole layers and none? */
+static int is_of_modules(const struct fold *f, const struct topt_degrees *d)
 {
-    struct topt_degrees other = *d;
-    other.recompute = 0;
-    if (!(d->recompute & ~TOPT_MODULE_WHOLE) || f->s->planning->nmodules < 2)
-        return NULL;
-    return topt_memo_entry(f->memo, f->grid->mesh.nodes, f->grid->mesh.per_node, &other);
+    return d->recompute & ~TOPT_MODULE_WHOLE && f->s->planning->nmodules > 1;
 }
 
 /* Modules that run again take the time of nothing that does, and the memory of whole layers, at least. */
 static int is_needless(struct fold *f, const struct topt_degrees *d)
 {
-    const struct topt_memo_entry *none = known_without(f, d);
-    if (!none || f->goal == TOPT_GOAL_FRONTIER)
+    struct topt_degrees without = *d;
+    without.recompute = 0;
+    if (!is_of_modules(f, d) || f->goal == TOPT_GOAL_FRONTIER)
+        return 0;
+    const struct topt_memo_entry *none =
+        topt_memo_entry(f->memo, f->s->mesh.nodes, f->s->mesh.per_node, &without);
+    if (!none)
         return 0;
     return f->goal == TOPT_GOAL_LEAST ||
            (none->priced && beyond(none->least.time, f->time_limit));
@@ -550,6 +594,7 @@ struct candidate {
     int64_t least;
     int64_t
         first; /* with recomputation of the first layers alone; INT64_MAX: not looked at */
+    int done, too_large; /* looked at; what is fastest on a stage holds too much */
 };
 
 struct candidates {
@@ -581,17 +626,90 @@ static int find_entry(struct fold *f, struct topt_grid_search *grid,
     return f->entry ? 0 : topt_nomem(f->err, "the search");
 }
 
+/* Data ranks do the same side by side: degrees on the fewest devices whose passes of one micro-batch are those of 'd'
+ * but for what moves between data ranks, of which so many stay as share experts out.  Their own, where passes shard
+ * gradients or parameters, one pass adds no gradients up, or pins name axes. */
+static struct topt_degrees floor_of(const struct topt_request *r,
+                                    const struct topt_degrees *d)
+{
+    struct topt_degrees ret = *d;
+    int ranks = d->tensor * d->context, experts = d->expert * d->expert_tensor;
+    ret.stages = ret.virtual_stages = 1;
+    ret.order = TOPT_ORDER_1F1B;
+    if (d->level >= TOPT_ZERO_GRADIENT || d->micro_batches == 1 || r->pin ||
+        r->settings.offload)
+        return ret;
+    ret.data = experts > ranks ? experts / ranks : 1;
+    ret.micro_batches = d->micro_batches * (d->data / ret.data);
+    ret.level = ret.shard = 0;
+    return ret;
+}
+
+/* Those that differ by where experts are alone have their floors from one problem. */
+static int find_passes(struct fold *f)
+{
+    struct topt_memo_entry *x = f->entry;
+    struct topt_degrees alike = *f->degrees;
+    alike.expert = f->beside_of.expert;
+    alike.expert_tensor = f->beside_of.expert_tensor;
+    if (!f->beside || f->beside_on != f->grid ||
+        topt_degrees_order(&alike, &f->beside_of)) {
+        topt_problem_destroy(f->beside);
+        f->beside = NULL;
+        if (x->priced ? make_problem(f) : price(f))
+            return -1;
+        f->beside = f->problem;
+        f->problem = NULL;
+        f->beside_of = *f->degrees;
+        f->beside_on = f->grid;
+    }
+    x->floored = 1;
+    return topt_problem_floor(f->beside,
+                              topt_degrees_expert_axes(&f->grid->mesh, f->degrees),
+                              &x->floor, f->err);
+}
+
+/* The entry with the floor of degrees on a grid, of modules with that of no recomputation.  NULL with an error. */
+static struct topt_memo_entry *find_floor(struct fold *f, const struct topt_degrees *d,
+                                          int per_node)
+{
+    struct topt_degrees at = floor_of(f->s->request, d);
+    int devices = at.data * at.context * at.tensor; /* of the innermost axes */
+    struct topt_grid_search *grid;
+    at.recompute = is_of_modules(f, d) ? 0 : d->recompute;
+    per_node = per_node < devices ? per_node : devices;
+    if (topt_grid_part(f->s->planning, devices / per_node, per_node, 1, &grid, f->err) ||
+        find_entry(f, grid, &at) || (!f->entry->floored && find_passes(f)))
+        return NULL;
+    return f->entry;
+}
+
+/* What backward reads of a micro-batch and is kept, at least, on a device of a grid; 'floor': NULL before anything is priced. */
+static int64_t kept_bytes(const struct topt_grid_search *grid,
+                          const struct topt_degrees *d,
+                          const struct topt_memo_entry *floor)
+{
+    double all = topt_planning_kept(grid->planning, d->recompute);
+    return topt_max((int64_t)(all / (double)d->micro_batches / grid->mesh.devices),
+                    floor ? floor->floor.kept_bytes : 0);
+}
+
 /* The least time of degrees with recomputation that recompute the first layers of chunks alone, as many as what
- * would be kept without any exceeds the limit; where that is not known to, nothing is known yet. */
-static int64_t least_first(const struct fold *f, const struct topt_degrees *d, int64_t ns)
+ * would be kept without any exceeds the limit; where that is not known to, nothing is known yet.  -1: failed. */
+static int64_t least_first(struct fold *f, const struct topt_grid_search *grid,
+                           const struct topt_degrees *d, int64_t ns)
 {
     struct topt_degrees without = *d;
+    const struct topt_memo_entry *floor;
     without.recompute = 0;
     if (d->recompute != TOPT_MODULE_WHOLE || f->goal != TOPT_GOAL_FASTEST ||
         !f->memory_limit || !f->s->request->framework->recompute_first)
         return INT64_MAX;
-    int64_t all = topt_grid_least_stage_bytes(f->grid, &without);
-    int64_t least = topt_grid_least_stage_bytes(f->grid, d);
+    if (!(floor = find_floor(f, &without, grid->mesh.per_node)))
+        return -1;
+    int64_t all =
+        topt_grid_least_stage_bytes(grid, &without, kept_bytes(grid, &without, floor));
+    int64_t least = topt_grid_least_stage_bytes(grid, d, 0);
     if (all <= f->memory_limit)
         return INT64_MAX;
     double share = (double)(all - f->memory_limit) / (double)(all - least);
@@ -599,116 +717,150 @@ static int64_t least_first(const struct fold *f, const struct topt_degrees *d, i
                      100);
 }
 
-static int list_orders(struct fold *f, struct topt_degrees d, int orders,
-                       struct topt_degrees *of, struct candidates *all)
+/* Of a choice of degrees 'of' on the devices of one stage, with a number of chunks, each of some schedules. */
+static int list_orders(struct fold *f, struct candidate c, int orders,
+                       const struct topt_memo_entry *floor, struct candidates *all)
 {
-    int64_t bytes = f->entry->least.memory / d.stages, hidden_ns = 0;
+    struct topt_degrees *d = &c.degrees;
+    int64_t kept = kept_bytes(c.grid, d, floor);
+    int64_t hidden_ns = 0, bytes = (topt_grid_stays_bytes(c.grid, d) + kept) / d->stages;
     if (orders >> TOPT_ORDER_COMBINED & 1 &&
-        topt_grid_hidden_ns(f->grid, of, &hidden_ns, f->err))
+        topt_grid_hidden_ns(c.grid, c.priced_as, &hidden_ns, f->err))
         return -1;
     for (int row = 0; row < TOPT_ORDERS; row++) {
-        d.order = (enum topt_order_row)row;
-        int64_t ns = least_staged_ns(f, &d, hidden_ns), first = least_first(f, &d, ns);
-        if (!(orders >> row & 1) ||
-            beyond(topt_grid_least_stage_bytes(f->grid, &d), f->memory_limit) ||
-            !matters(f, bytes, f->goal == TOPT_GOAL_FASTEST ? topt_min(ns, first) : 0))
+        if (!(orders >> row & 1))
+            continue;
+        d->order = (enum topt_order_row)row;
+        if (beyond(topt_grid_least_stage_bytes(c.grid, d, kept), f->memory_limit))
+            continue;
+        int64_t ns = least_staged_ns(f, d, floor, hidden_ns);
+        c.first = least_first(f, c.grid, d, ns);
+        if (c.first < 0)
+            return -1;
+        c.least = f->goal == TOPT_GOAL_LEAST ? bytes : ns;
+        if (!matters(f, bytes, f->goal == TOPT_GOAL_FASTEST ? topt_min(ns, c.first) : 0))
             continue;
         if (TOPT_ROOM(all->at, all->n, all->cap, 64))
             return topt_nomem(f->err, "the search");
-        all->at[all->n++] = (struct candidate){
-            f->grid, d, of, f->goal == TOPT_GOAL_LEAST ? bytes : ns, first};
+        all->at[all->n++] = c;
     }
     return 0;
 }
 
-static int list_chunks(struct fold *f, struct topt_degrees *of, struct candidates *all)
+/* With each number of chunks. */
+static int list_chunks(struct fold *f, struct candidate c, struct candidates *all)
 {
-    struct topt_degrees d = *of;
-    int orders = 0, rc = 0;
-    d.stages = f->grid->stages;
-    for (d.virtual_stages = 1; orders >= 0 && !rc; d.virtual_stages++) {
-        orders = topt_planning_orders(f->s->planning, &d);
-        rc = orders > 0 && list_orders(f, d, orders, of, all);
+    const struct topt_memo_entry *floor =
+        find_floor(f, &c.degrees, c.grid->mesh.per_node);
+    int orders = 0, rc = floor ? 0 : -1;
+    for (int chunks = 1; orders >= 0 && !rc && floor->floor.some; chunks++) {
+        c.degrees.virtual_stages = chunks;
+        orders = topt_planning_orders(f->s->planning, &c.degrees);
+        rc = orders > 0 && list_orders(f, c, orders, floor, all);
     }
     return rc ? -1 : 0;
-}
-
-/* Degrees that differ by where experts are alone have what is least from one problem. */
-static int bound(struct fold *f)
-{
-    struct topt_memo_entry *x = f->entry;
-    struct topt_degrees alike = *f->degrees;
-    if (x->priced || x->bounded)
-        return 0;
-    if (f->beside) {
-        alike.expert = f->beside_of->expert;
-        alike.expert_tensor = f->beside_of->expert_tensor;
-    }
-    if (f->beside && !topt_degrees_order(&alike, f->beside_of)) {
-        x->bounded = 1;
-        return topt_problem_least_shared_out(
-            f->beside, topt_degrees_expert_axes(&f->grid->mesh, f->degrees), &x->least,
-            &x->some, f->err);
-    }
-    if (price(f))
-        return -1;
-    topt_problem_destroy(f->beside);
-    f->beside = f->problem;
-    f->beside_of = f->degrees;
-    f->problem = NULL;
-    return 0;
-}
-
-/* The choices of degrees on the devices of one stage, with each number of chunks; modules that recompute where these
- * are asked for. */
-static int list_stage(struct fold *f, struct topt_grid_search *grid,
-                      struct candidates *all)
-{
-    int levels = f->s->request->framework->pipeline_levels;
-    for (int i = 0; i < grid->ndegrees; i++) {
-        struct topt_degrees *d = &grid->degrees[i];
-        if (d->micro_batches < 2 || !(levels >> d->level & 1) ||
-            beyond(topt_grid_least_stage_bytes(grid, d), f->memory_limit) ||
-            known_without(f, d))
-            continue;
-        if (is_canceled(f) || find_entry(f, grid, d) || bound(f) ||
-            (f->entry->some && list_chunks(f, d, all)))
-            return -1;
-    }
-    topt_problem_destroy(f->beside);
-    f->beside = NULL;
-    return 0;
 }
 
 static int list_stages(struct fold *f, struct candidates *all)
 {
     const struct topt_planning *m = f->s->planning;
-    int most = topt_planning_most_stages(m);
+    int most = topt_planning_most_stages(m),
+        levels = f->s->request->framework->pipeline_levels;
     for (int stages = 2; stages <= most && stages <= f->s->mesh.devices; stages++) {
-        struct topt_grid_search *grid;
+        struct candidate c = {.grid = NULL};
         if (!topt_planning_stages(m, stages))
             continue;
-        if (topt_grid_stage(f->s, stages, &grid, f->err) ||
-            (grid && list_stage(f, grid, all)))
+        if (topt_grid_stage(f->s, stages, &c.grid, f->err))
             return -1;
+        for (int i = 0; c.grid && i < c.grid->ndegrees; i++) {
+            c.priced_as = &c.grid->degrees[i];
+            c.degrees = *c.priced_as;
+            c.degrees.stages = stages;
+            if (c.degrees.micro_batches < 2 || !(levels >> c.degrees.level & 1) ||
+                is_of_modules(f, &c.degrees) ||
+                beyond(topt_grid_least_stage_bytes(c.grid, &c.degrees,
+                                                   kept_bytes(c.grid, &c.degrees, NULL)),
+                       f->memory_limit))
+                continue;
+            if (is_canceled(f) || list_chunks(f, c, all))
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* Choices of degrees without stages. */
+static int list_whole(struct fold *f, struct candidates *all)
+{
+    for (int i = 0; i < f->s->ndegrees; i++) {
+        struct topt_degrees *d = &f->s->degrees[i];
+        const struct topt_memo_entry *floor;
+        if (beyond(topt_grid_least_bytes(f->s, d), f->memory_limit))
+            continue;
+        if (is_canceled(f) || !(floor = find_floor(f, d, f->s->mesh.per_node)))
+            return -1;
+        int64_t ns = least_staged_ns(f, d, floor, 0);
+        if (!floor->floor.some || beyond(ns, f->time_limit))
+            continue;
+        if (TOPT_ROOM(all->at, all->n, all->cap, 64))
+            return topt_nomem(f->err, "the search");
+        all->at[all->n++] = (struct candidate){f->s, *d, d, ns, INT64_MAX, 0, 0};
+    }
+    return 0;
+}
+
+/* Can a candidate be better, by what its own problem says? */
+static int may_be_better(struct fold *f, const struct candidate *c)
+{
+    const struct topt_memo_entry *x = f->entry;
+    return x->some && matters(f, x->least.memory / c->degrees.stages,
+                              x->least.time / c->degrees.stages);
+}
+
+/* Is a candidate still to be looked at, now that something may be known that is as good? */
+static int is_open(const struct fold *f, const struct candidate *c)
+{
+    return f->goal == TOPT_GOAL_FASTEST
+               ? !beyond(c->least, f->time_limit)
+               : f->goal != TOPT_GOAL_LEAST || matters(f, c->least, 0);
+}
+
+/* Those of the same degrees on the devices of a stage, with one strategy of these. */
+static int add_alike(struct fold *f, struct candidates *all, int i, int lightest)
+{
+    const struct candidate *first = &all->at[i];
+    struct topt_memo_entry *x = f->entry;
+    for (; i < all->n; i++) {
+        struct candidate *c = &all->at[i];
+        if (c->priced_as != first->priced_as || c->grid != first->grid ||
+            c->degrees.stages != first->degrees.stages || c->done || !is_open(f, c))
+            continue;
+        f->degrees = &c->degrees;
+        if (!may_be_better(f, c)) {
+            c->done = 1;
+            continue;
+        }
+        int rc = add_staged(f, lightest);
+        if (rc < 0 || (rc && keep_best(f)))
+            return -1;
+        c->too_large |= !lightest && f->too_large;
+        c->done =
+            lightest || rc || !x->whole.n || x->whole.at[0].sum_bytes <= x->least.memory;
     }
     return 0;
 }
 
 /* With the strategy that is fastest on the devices of a stage, and with the one that needs least. */
-static int add_candidate(struct fold *f, struct candidate *c)
+static int add_candidate(struct fold *f, struct candidates *all, int i)
 {
-    if (find_entry(f, c->grid, c->priced_as))
+    struct candidate *c = &all->at[i];
+    if (find_entry(f, c->grid, c->priced_as) || (!f->entry->priced && price(f)))
         return -1;
-    f->degrees = &c->degrees;
-    int rc = f->goal == TOPT_GOAL_LEAST ? add_staged(f, 1) : add_staged(f, 0);
-    const struct topt_memo_points *whole = &f->entry->whole;
-    if (!rc && f->goal != TOPT_GOAL_LEAST && whole->n &&
-        whole->at[0].sum_bytes > f->entry->least.memory)
-        rc = add_staged(f, 1);
+    int rc = (f->goal != TOPT_GOAL_LEAST && add_alike(f, all, i, 0)) ||
+             add_alike(f, all, i, 1);
     topt_problem_destroy(f->problem);
     f->problem = NULL;
-    return rc < 0 || (rc && keep_best(f)) ? -1 : 0;
+    return rc ? -1 : 0;
 }
 
 /* What it would keep is too much: recomputing some layers may do, and takes longer. */
@@ -728,7 +880,7 @@ static void look_at_first(const struct candidate *c, struct candidates *all)
 
 static int add_first_of(struct fold *f, struct candidate *c)
 {
-    if (find_entry(f, c->grid, c->priced_as))
+    if (find_entry(f, c->grid, c->priced_as) || (!f->entry->priced && price(f)))
         return -1;
     f->degrees = &c->degrees;
     int rc = find(f, TOPT_GOAL_FASTEST, 0, &f->entry->whole) < 0 ? -1 : add_first(f);
@@ -737,24 +889,58 @@ static int add_first_of(struct fold *f, struct candidate *c)
     return rc < 0 || (rc && keep_best(f)) ? -1 : 0;
 }
 
-/* Candidates are looked at from the one that may be best on, until none can be better. */
-static int add_stages(struct fold *f)
+static int look_at(struct fold *f, struct topt_degrees *d)
 {
-    struct candidates all = {0};
-    int rc = list_stages(f, &all);
-    if (all.n)
-        qsort(all.at, (size_t)all.n, sizeof *all.at, by_least);
-    for (int i = 0; i < all.n && !rc; i++) {
-        struct candidate *c = &all.at[i];
-        if (f->goal == TOPT_GOAL_FASTEST
-                ? beyond(c->least, f->time_limit)
-                : f->goal == TOPT_GOAL_LEAST && !matters(f, c->least, 0))
-            break;
-        rc = is_canceled(f) || add_candidate(f, c);
-        if (f->too_large && !c->degrees.recompute &&
-            f->s->request->framework->recompute_first)
-            look_at_first(c, &all);
+    if (is_canceled(f))
+        return -1;
+    if (beyond(topt_grid_least_bytes(f->s, d), f->memory_limit) || is_needless(f, d))
+        return 0;
+    if (find_entry(f, f->s, d))
+        return -1;
+    if (f->entry->priced)
+        *d = f->entry->degrees;
+    else
+        topt_grid_tell_progress(f->s, d);
+    int rc = (!f->entry->priced && price(f)) || add_best(f) || keep_best(f);
+    topt_problem_destroy(f->problem);
+    f->problem = NULL;
+    return rc ? -1 : 0;
+}
+
+/* Time is up: nothing is known of the degrees that are left. */
+static void give_up(struct fold *f)
+{
+    f->ret->stopped = 1;
+    topt_certificate_withdraw(&f->ret->certificate);
+    f->ret->certificate.bound_ns = 0;
+}
+
+/* Candidates are looked at from the one that may be best on, until none can be better. */
+static int add_candidates(struct fold *f, struct candidates *all)
+{
+    int rc = 0;
+    if (all->n)
+        qsort(all->at, (size_t)all->n, sizeof *all->at, by_least);
+    for (int i = 0; i < all->n && !rc && !f->ret->stopped && is_open(f, &all->at[i]);
+         i++) {
+        struct candidate *c = &all->at[i];
+        if (c->degrees.stages == 1 && topt_request_stopped(f->s->request))
+            give_up(f);
+        else if (c->degrees.stages == 1)
+            rc = look_at(f, c->priced_as);
+        else if (!c->done)
+            rc = is_canceled(f) || add_candidate(f, all, i);
     }
+    return rc ? -1 : 0;
+}
+
+static int add_stages(struct fold *f, struct candidates all)
+{
+    int rc = list_stages(f, &all) || add_candidates(f, &all);
+    for (int i = 0; i < all.n && !rc; i++)
+        if (all.at[i].too_large && !all.at[i].degrees.recompute &&
+            f->s->request->framework->recompute_first)
+            look_at_first(&all.at[i], &all);
     /* Where the best keeps all, memory does not bind. */
     int binds = all.n && f->ret->n && f->ret->at[0].degrees.recompute;
     if (binds)
@@ -769,25 +955,6 @@ static int add_stages(struct fold *f)
 }
 
 /* ---- the whole ----------------------------------------------------------------------- */
-
-static int look_at(struct fold *f, struct topt_degrees *d)
-{
-    if (is_canceled(f))
-        return -1;
-    if (beyond(topt_grid_least_bytes(f->s, d), f->memory_limit) || is_needless(f, d))
-        return 0;
-    f->degrees = d;
-    f->priced_as = d;
-    f->entry = topt_memo_entry(f->memo, f->s->mesh.nodes, f->s->mesh.per_node, d);
-    if (!f->entry)
-        return topt_nomem(f->err, "the search");
-    if (f->entry->priced)
-        *d = f->entry->degrees;
-    int rc = (!f->entry->priced && price(f)) || add_best(f) || keep_best(f);
-    topt_problem_destroy(f->problem);
-    f->problem = NULL;
-    return rc ? -1 : 0;
-}
 
 /* The problem's memo knows nothing of pins, other systems and blocks that choose freely. */
 static int open_memo(struct fold *f)
@@ -804,14 +971,6 @@ static int open_memo(struct fold *f)
     return f->memo ? 0 : topt_nomem(f->err, "the search");
 }
 
-/* Time is up: nothing is known of the degrees that are left. */
-static void give_up(struct fold *f)
-{
-    f->ret->stopped = 1;
-    topt_certificate_withdraw(&f->ret->certificate);
-    f->ret->certificate.bound_ns = 0;
-}
-
 int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t limit,
                        int64_t time_limit, struct topt_solutions *ret,
                        struct topt_error *err)
@@ -825,21 +984,26 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
                      .err = err};
     *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     int rc = open_memo(&f);
-    /* Degrees are listed from the fastest to those that need least; a number of pipeline stages that is asked
-     * for leaves out those without. */
+    /* Degrees are listed from the fastest to those that need least; where stages are searched, too, they are
+     * looked at with these.  A number of stages that is asked for leaves out those without. */
     int whole = !topt_request_only_stages(s->request);
-    for (int i = 0; whole && i < s->ndegrees && !rc && !ret->stopped; i++)
+    struct candidates all = {0};
+    int ordered = goal == TOPT_GOAL_FASTEST && s->planning->layers > 1;
+    if (whole && ordered && !rc)
+        rc = list_whole(&f, &all);
+    for (int i = 0; whole && !ordered && i < s->ndegrees && !rc && !ret->stopped; i++)
         if (goal != TOPT_GOAL_LEAST && topt_request_stopped(s->request))
             give_up(&f);
         else
             rc = look_at(&f,
                          &s->degrees[goal == TOPT_GOAL_LEAST ? s->ndegrees - 1 - i : i]);
     if (!rc && !ret->stopped)
-        rc = add_stages(&f);
+        rc = add_stages(&f, all);
     if (f.own && s->planning->memo) /* it is a search, though of no use to others */
         s->planning->memo->searches += f.own->searches;
     topt_problem_destroy(f.beside);
-    topt_evaluator_destroy(f.costs.of);
+    for (int i = 0; i < EVALUATORS; i++)
+        topt_evaluator_destroy(f.costs[i].of);
     topt_memo_destroy(f.own);
     if (rc)
         topt_solutions_fini(ret);

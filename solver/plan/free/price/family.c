@@ -287,9 +287,14 @@ static int find_same(const struct topt_mesh *m, const struct family *f, int32_t 
 
 static void keep_cost(struct choice *x, const struct topt_fragment_cost *c)
 {
+    const struct topt_part_time *begin = &c->spent.at[TOPT_DURING_BEGIN],
+                                *end = &c->spent.at[TOPT_DURING_END];
     x->cost = (struct topt_cost){0, c->compute_ns + c->network_ns};
     for (int k = 0; k < TOPT_CLASS_COUNT; k++)
         x->cost.memory += k == TOPT_CLASS_RECOMPUTED ? 0 : c->class_bytes[k];
+    x->ends = (struct topt_cost){x->cost.memory - c->class_bytes[TOPT_CLASS_KEPT],
+                                 begin->compute_ns + begin->waited_ns + end->compute_ns +
+                                     end->waited_ns};
     x->recomputed = c->class_bytes[TOPT_CLASS_RECOMPUTED];
     x->transient = c->transient_bytes;
 }
@@ -333,6 +338,7 @@ static int cost_ops(const struct topt_problem *p, struct family *f,
                  : price_firsts(p, f, same, waits, err);
     for (int i = 0; !rc && i < f->n; i++) {
         f->at[i].cost = f->at[same[i]].cost;
+        f->at[i].ends = f->at[same[i]].ends;
         f->at[i].recomputed = f->at[same[i]].recomputed;
         f->at[i].transient = f->at[same[i]].transient;
     }
