@@ -10,7 +10,9 @@
  * each has kernels of its own. */
 #include "flash.h"
 
-enum { BF16_TENSOR_CORES = 8 }; /* major number of the first compute capability with them */
+enum {
+    BF16_TENSOR_CORES = 8
+}; /* major number of the first compute capability with them */
 
 struct cu_mask topt_cuda_mask(const struct attention *a, int64_t b)
 {
@@ -44,8 +46,7 @@ static struct cu_heads heads_of(const struct topt_device *d, void *p, int64_t at
                                 int wide)
 {
     int64_t bytes = wide ? d->state_bytes : d->real_bytes;
-    return (struct cu_heads){
-        p ? (char *)p + at * bytes : NULL, sample, group, head, row};
+    return (struct cu_heads){p ? (char *)p + at * bytes : NULL, sample, group, head, row};
 }
 
 static struct cu_heads queries(const struct flash *x, void *p)
@@ -102,10 +103,10 @@ static int turn(struct flash *x, struct topt_error *err)
     r.src_group = a->q_group;
     x->kernel.q = heads_of(x->dev, x->turned, (a->first_query - a->first_key) * row,
                            a->t * row, r.dst_group, a->own, row, 0);
-    x->kernel.k = heads_of(x->dev, x->turned, a->group * a->own, a->t * row, r.dst_group, 0,
-                           row, 0);
-    return topt_cuda_launched(
-        dev_of(x->dev)->math->rotate(dev_of(x->dev)->stream, &r), x->call, err);
+    x->kernel.k = heads_of(x->dev, x->turned, a->group * a->own, a->t * row, r.dst_group,
+                           0, row, 0);
+    return topt_cuda_launched(dev_of(x->dev)->math->rotate(dev_of(x->dev)->stream, &r),
+                              x->call, err);
 }
 
 /* Gradients of 'n' rows of 'heads' heads, from position 'first' on, in place. */
@@ -128,8 +129,8 @@ static int turn_back(const struct flash *x, const struct cu_heads *of, int64_t h
     for (int64_t b = 0; b < (whole ? 1 : a->batch); b++) {
         r.dst = (char *)of->p + b * of->sample * x->dev->real_bytes;
         r.src = r.dst;
-        if (topt_cuda_launched(
-                dev_of(x->dev)->math->rotate(dev_of(x->dev)->stream, &r), x->call, err))
+        if (topt_cuda_launched(dev_of(x->dev)->math->rotate(dev_of(x->dev)->stream, &r),
+                               x->call, err))
             return -1;
     }
     return 0;
@@ -177,8 +178,8 @@ static int flash_init(struct flash *x, struct topt_device *d,
                                   .cap = a->attrs->cap};
     if (a->attrs->rope_theta > 0 && turn(x, err))
         return -1;
-    x->kernel.vectors = in_vectors(&x->kernel.q) && in_vectors(&x->kernel.k) &&
-                        in_vectors(&x->kernel.v);
+    x->kernel.vectors =
+        in_vectors(&x->kernel.q) && in_vectors(&x->kernel.k) && in_vectors(&x->kernel.v);
     return 0;
 }
 
@@ -213,8 +214,9 @@ int topt_cuda_flash_fwd(struct topt_device *d, const struct topt_kernel_call *c,
                         struct topt_error *err)
 {
     struct flash x;
-    return flash_init(&x, d, c, 0, err) || run(&x, dev_of(d)->math->flash_forward, err) ? -1
-                                                                                      : 0;
+    return flash_init(&x, d, c, 0, err) || run(&x, dev_of(d)->math->flash_forward, err)
+               ? -1
+               : 0;
 }
 
 /* What backward reads beside what forward does. */
@@ -224,8 +226,7 @@ static int init_back(struct flash *x, struct topt_device *d,
     if (flash_init(x, d, c, 1, err))
         return -1;
     x->kernel.dy = outputs(x, c->grad[ATTENTION_Y]);
-    x->kernel.delta =
-        by_row(x, x->at.whole ? x->delta : c->value[ATTENTION_DELTA]);
+    x->kernel.delta = by_row(x, x->at.whole ? x->delta : c->value[ATTENTION_DELTA]);
     x->kernel.vectors &= in_vectors(&x->kernel.dy);
     return 0;
 }

@@ -71,16 +71,18 @@ TEAM_KERNEL F(flash_forward)(CALL(cu_flash) c)
                 {
                     int64_t row_from[2], row_to[2];
                     for (int i = 0; i < 2; i++) {
-                        flash_keys_of(&c, first + ROW_OF(2 * i), &row_from[i], &row_to[i]);
+                        flash_keys_of(&c, first + ROW_OF(2 * i), &row_from[i],
+                                      &row_to[i]);
                         MY(now)[i] = MY(most)[i];
                     }
                     UNROLL for (int i = 0; i < COLS / 2; i++)
                     {
                         int64_t j = key + COLUMN_OF(i);
                         int own = i / 2 % 2;
-                        MY(p)[i] = j >= row_from[own] && j < row_to[own]
-                                       ? flash_score(&c, MY(p)[i]) * LOG2E
-                                       : -INFINITY;
+                        MY(p)
+                        [i] = j >= row_from[own] && j < row_to[own]
+                                  ? flash_score(&c, MY(p)[i]) * LOG2E
+                                  : -INFINITY;
                         MY(now)[own] = flash_larger(MY(now)[own], MY(p)[i]);
                     }
                 }
@@ -101,8 +103,8 @@ TEAM_KERNEL F(flash_forward)(CALL(cu_flash) c)
                         MY(p)[i] = exp2f(MY(p)[i] - base[i / 2 % 2]);
                         MY(sum)[i / 2 % 2] += MY(p)[i];
                     }
-                    UNROLL for (int i = 0; i < FLASH_D / 2; i++) MY(o)
-                    [i] *= keep[i / 2 % 2];
+                    UNROLL for (int i = 0; i < FLASH_D / 2; i++) MY(o)[i] *=
+                        keep[i / 2 % 2];
                 }
                 TIMES_COLUMNS(o, p, COLS, v, FLASH_D);
             }
@@ -144,7 +146,8 @@ TEAM_KERNEL F(flash_rows)(CALL(cu_flash) c)
         int64_t head = quotient(block, tiles), b = quotient(head, heads);
         int64_t g = quotient(rest(head, heads), c.heads), h = rest(head, c.heads);
         int64_t k_at = flash_at(&c.k, b, g, 0), v_at = flash_at(&c.v, b, g, 0);
-        int64_t lse_at = flash_at(&c.lse, b, g, h), delta_at = flash_at(&c.delta, b, g, h);
+        int64_t lse_at = flash_at(&c.lse, b, g, h),
+                delta_at = flash_at(&c.delta, b, g, h);
         int64_t from, to, other;
         REGISTERS(float, dq, FLASH_D / 2);
         REGISTERS(float, lse, 2);
@@ -160,9 +163,10 @@ TEAM_KERNEL F(flash_rows)(CALL(cu_flash) c)
                 for (int i = 0; i < 2; i++) {
                     int64_t row = first + ROW_OF(2 * i);
                     MY(lse)[i] = row < c.s ? STAT(c.lse.p)[lse_at + row * c.lse.row] : 0;
-                    MY(delta)[i] = row < c.s && !c.sums
-                                       ? STAT(c.delta.p)[delta_at + row * c.delta.row]
-                                       : 0;
+                    MY(delta)
+                    [i] = row < c.s && !c.sums
+                              ? STAT(c.delta.p)[delta_at + row * c.delta.row]
+                              : 0;
                 }
             }
         }
@@ -170,8 +174,8 @@ TEAM_KERNEL F(flash_rows)(CALL(cu_flash) c)
         {
             fetch(q, LD, FLASH_D, &c.q, flash_at(&c.q, b, g, h), first, c.s, ROWS, c.d,
                   c.vectors, t);
-            fetch(dy, LD, FLASH_D, &c.dy, flash_at(&c.dy, b, g, h), first, c.s, ROWS, c.vd,
-                  c.vectors, t);
+            fetch(dy, LD, FLASH_D, &c.dy, flash_at(&c.dy, b, g, h), first, c.s, ROWS,
+                  c.vd, c.vectors, t);
         }
         /* first the sums of p dp, where they are not there yet, then the gradients */
         for (int sums = c.sums; sums >= 0 && (sums || c.dq.p); sums--) {
@@ -193,19 +197,21 @@ TEAM_KERNEL F(flash_rows)(CALL(cu_flash) c)
                     {
                         int64_t row_from[2], row_to[2];
                         for (int i = 0; i < 2; i++)
-                            flash_keys_of(&c, first + ROW_OF(2 * i), &row_from[i], &row_to[i]);
+                            flash_keys_of(&c, first + ROW_OF(2 * i), &row_from[i],
+                                          &row_to[i]);
                         UNROLL for (int i = 0; i < COLS / 2; i++)
                         {
                             int own = i / 2 % 2;
                             float score = flash_score(&c, MY(p)[i]);
                             float weight =
                                 flash_weight(score, key + COLUMN_OF(i), row_from[own],
-                                          row_to[own], MY(lse)[own]);
+                                             row_to[own], MY(lse)[own]);
                             if (sums)
                                 MY(delta)[own] += weight * MY(dp)[i];
                             else
-                                MY(p)[i] = weight * (MY(dp)[i] - MY(delta)[own]) *
-                                           flash_slope(&c, score);
+                                MY(p)
+                                [i] = weight * (MY(dp)[i] - MY(delta)[own]) *
+                                      flash_slope(&c, score);
                         }
                     }
                     if (!sums)
@@ -275,14 +281,13 @@ TEAM_KERNEL F(flash_keys)(CALL(cu_flash) c)
                 continue; /* none of these queries sees one of these keys */
             TEAM_PHASE
             {
-                fetch(q, LD, FLASH_D, &c.q, flash_at(&c.q, b, g, h), query, c.s, COLS, c.d,
-                      c.vectors, t);
+                fetch(q, LD, FLASH_D, &c.q, flash_at(&c.q, b, g, h), query, c.s, COLS,
+                      c.d, c.vectors, t);
                 fetch(dy, LD, FLASH_D, &c.dy, flash_at(&c.dy, b, g, h), query, c.s, COLS,
                       c.vd, c.vectors, t);
                 for (int i = t; i < COLS; i += TEAM) {
                     int64_t row = query + i < c.s ? query + i : c.s - 1;
-                    lse[i] =
-                        STAT(c.lse.p)[flash_at(&c.lse, b, g, h) + row * c.lse.row];
+                    lse[i] = STAT(c.lse.p)[flash_at(&c.lse, b, g, h) + row * c.lse.row];
                     delta[i] =
                         STAT(c.delta.p)[flash_at(&c.delta, b, g, h) + row * c.delta.row];
                 }
@@ -299,10 +304,9 @@ TEAM_KERNEL F(flash_keys)(CALL(cu_flash) c)
                     float score = flash_score(&c, MY(p)[i]);
                     int64_t seen, end;
                     flash_keys_of(&c, query + j, &seen, &end);
-                    MY(p)[i] =
-                        flash_weight(score, first + ROW_OF(i), seen, end, lse[j]);
-                    MY(dp)[i] =
-                        MY(p)[i] * (MY(dp)[i] - delta[j]) * flash_slope(&c, score);
+                    MY(p)[i] = flash_weight(score, first + ROW_OF(i), seen, end, lse[j]);
+                    MY(dp)
+                    [i] = MY(p)[i] * (MY(dp)[i] - delta[j]) * flash_slope(&c, score);
                 }
                 TIMES_COLUMNS(dv, p, COLS, dy, FLASH_D);
                 TIMES_COLUMNS(dk, dp, COLS, q, FLASH_D);
@@ -313,7 +317,8 @@ TEAM_KERNEL F(flash_keys)(CALL(cu_flash) c)
         {
             REGISTERS(float, one, 2);
             LANE MY(one)[0] = MY(one)[1] = 1;
-            STORE(&c.dk, flash_at(&c.dk, b, g, 0), dk, FLASH_D, c.d, first, c.mask.keys, one)
+            STORE(&c.dk, flash_at(&c.dk, b, g, 0), dk, FLASH_D, c.d, first, c.mask.keys,
+                  one)
             STORE(&c.dv, flash_at(&c.dv, b, g, 0), dv, FLASH_D, c.vd, first, c.mask.keys,
                   one)
         }

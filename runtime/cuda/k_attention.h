@@ -75,8 +75,8 @@ KERNEL rotate_each(CALL(cu_rotate) c)
 
 static int rotate(void *stream, const struct cu_rotate *c)
 {
-    LAUNCH(rotate_each,
-           blocks_for(c->rows * rotated_heads(c) * (c->width - c->pairs)), stream, c);
+    LAUNCH(rotate_each, blocks_for(c->rows * rotated_heads(c) * (c->width - c->pairs)),
+           stream, c);
     return 0;
 }
 

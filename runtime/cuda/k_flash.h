@@ -112,7 +112,8 @@ DEVICE float flash_weight(float score, int64_t key, int64_t from, int64_t to, fl
             {                                                                            \
                 REGISTERS(uint32_t, b_, 4);                                              \
                 LOAD_TILES(b_, 0,                                                        \
-                           (right) + (n_ + lane / 16 * 8 + lane % 8) * ((depth) + APART) + \
+                           (right) +                                                     \
+                               (n_ + lane / 16 * 8 + lane % 8) * ((depth) + APART) +     \
                                k_ + lane / 8 % 2 * 8,                                    \
                            0);                                                           \
                 MULTIPLY(c, n_ / 2, a_, 0, b_, 0);                                       \
@@ -127,8 +128,8 @@ DEVICE float flash_weight(float score, int64_t key, int64_t from, int64_t to, fl
         UNROLL for (int k_ = 0; k_ < (cols); k_ += 16)                                   \
         {                                                                                \
             REGISTERS(uint32_t, a_, 4);                                                  \
-            LANE for (int i_ = 0; i_ < 4; i_++) MY(a_)                                   \
-            [i_] = packed(MY(m)[k_ / 2 + 2 * i_], MY(m)[k_ / 2 + 2 * i_ + 1]);           \
+            LANE for (int i_ = 0; i_ < 4; i_++) MY(a_)[i_] =                             \
+                packed(MY(m)[k_ / 2 + 2 * i_], MY(m)[k_ / 2 + 2 * i_ + 1]);              \
             UNROLL for (int n_ = 0; n_ < (width); n_ += 16)                              \
             {                                                                            \
                 REGISTERS(uint32_t, b_, 4);                                              \
@@ -175,8 +176,8 @@ DEVICE float flash_weight(float score, int64_t key, int64_t from, int64_t to, fl
         return 0;                                                                        \
     }
 
-FLASH_LAUNCH(flash_forward, c->heads * ((c->s + ROWS - 1) / ROWS))
-FLASH_LAUNCH(flash_rows, c->heads * ((c->s + ROWS - 1) / ROWS))
+FLASH_LAUNCH(flash_forward, c->heads *((c->s + ROWS - 1) / ROWS))
+FLASH_LAUNCH(flash_rows, c->heads *((c->s + ROWS - 1) / ROWS))
 FLASH_LAUNCH(flash_keys, (c->mask.keys + ROWS - 1) / ROWS)
 
 #else

@@ -3,7 +3,8 @@
  * angle. */
 #include "cuda.h"
 
-struct cu_rotate topt_cuda_rotation(const struct topt_attrs *a, int64_t pairs, double sign)
+struct cu_rotate topt_cuda_rotation(const struct topt_attrs *a, int64_t pairs,
+                                    double sign)
 {
     return (struct cu_rotate){.pairs = pairs,
                               .heads = 1,

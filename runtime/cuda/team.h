@@ -41,8 +41,8 @@ struct chunk {
     type *x = (type *)team_shared
 #define TEAM_PHASE                                                                       \
     for (int t = (int)threadIdx.x, once = 1; once; once = 0, __syncthreads())
-#define WARP(w) for (int w = (int)threadIdx.x / 32, once_w = 1; once_w; once_w = 0)
-#define LANE    for (int lane = (int)threadIdx.x % 32, once_l = 1; once_l; once_l = 0)
+#define WARP(w)               for (int w = (int)threadIdx.x / 32, once_w = 1; once_w; once_w = 0)
+#define LANE                  for (int lane = (int)threadIdx.x % 32, once_l = 1; once_l; once_l = 0)
 #define REGISTERS(type, x, n) type x[n]
 #define MY(x)                 x
 #define TEAM_LAUNCH(kernel, blocks, bytes, stream, call)                                 \
@@ -103,13 +103,13 @@ DEVICE void multiply(float *, const uint32_t *, const uint32_t *)
     } while (0)
 
 #else
-#define TEAM_KERNEL           static void
+#define TEAM_KERNEL             static void
 #define TEAM_SHARED(type, x, n) type x[n] __attribute__((aligned(16)))
-#define TEAM_PHASE            for (int t = 0; t < TEAM; t++)
-#define WARP(w)               for (int w = 0; w < TEAM_WARPS; w++)
-#define LANE                  for (int lane = 0; lane < 32; lane++)
-#define REGISTERS(type, x, n) type x[TEAM_WARPS][32][n]
-#define MY(x)                 x[w][lane]
+#define TEAM_PHASE              for (int t = 0; t < TEAM; t++)
+#define WARP(w)                 for (int w = 0; w < TEAM_WARPS; w++)
+#define LANE                    for (int lane = 0; lane < 32; lane++)
+#define REGISTERS(type, x, n)   type x[TEAM_WARPS][32][n]
+#define MY(x)                   x[w][lane]
 #define TEAM_LAUNCH(kernel, blocks, bytes, stream, call)                                 \
     do {                                                                                 \
         (void)(bytes);                                                                   \
@@ -131,8 +131,8 @@ static inline uint32_t emulated_pair(const uint16_t *const *row, int m, int l,
     do {                                                                                 \
         const uint16_t *row_[32];                                                        \
         LANE row_[lane] = (address);                                                     \
-        LANE for (int m_ = 0; m_ < 4; m_++)                                              \
-            MY(x)[(i) + m_] = emulated_pair(row_, m_, lane, transposed);                 \
+        LANE for (int m_ = 0; m_ < 4; m_++) MY(x)[(i) + m_] =                            \
+            emulated_pair(row_, m_, lane, transposed);                                   \
     } while (0)
 
 static inline float emulated_half(uint32_t pair, int high)
@@ -163,15 +163,15 @@ static inline void emulated_multiply(float *const *c, const uint32_t *const *a,
 
 #define MULTIPLY(c, i, a, j, b, k)                                                       \
     do {                                                                                 \
-        float *into_[32];                                                                   \
-        const uint32_t *left_[32], *right_[32];                                                 \
+        float *into_[32];                                                                \
+        const uint32_t *left_[32], *right_[32];                                          \
         LANE                                                                             \
         {                                                                                \
-            into_[lane] = MY(c) + (i);                                                      \
-            left_[lane] = MY(a) + (j);                                                      \
-            right_[lane] = MY(b) + (k);                                                      \
+            into_[lane] = MY(c) + (i);                                                   \
+            left_[lane] = MY(a) + (j);                                                   \
+            right_[lane] = MY(b) + (k);                                                  \
         }                                                                                \
-        emulated_multiply(into_, left_, right_);                                                   \
+        emulated_multiply(into_, left_, right_);                                         \
     } while (0)
 #define QUADS(x, i, op)                                                                  \
     for (int quad_ = 0; quad_ < 32; quad_ += 4) {                                        \

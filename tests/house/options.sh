@@ -93,7 +93,7 @@ asked=$({
 } | sort -u)
 same "sbatch" "$asked" "$(page spank_topt.8 | headings | grep -- --topt-)"
 if "$bin/topt" sbatch --help >/dev/null 2>&1; then
-    same "topt sbatch" "$(helped "$bin/topt" sbatch | sed 's/=.*//')" "$asked"
+    same "topt sbatch" "$(helped "$bin/topt" sbatch | sed 's/=.*//' | sort -u)" "$asked"
 fi
 
 [ $bad = 1 ] || echo "ok - options of $checked commands stand in their man pages"

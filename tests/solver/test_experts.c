@@ -379,7 +379,9 @@ static void test_least(const struct topt_model *m, const struct topt_hw *hw,
         }
         topt_problem_destroy(p);
     }
-    ok(n > 10 && same == n, "%s: of %d degrees what passes take at least is the same from another's, and a bound",
+    ok(n > 10 && same == n,
+       "%s: of %d degrees what passes take at least is the same from another's, and a "
+       "bound",
        framework, n);
     close_grid(&a);
 }

@@ -43,9 +43,12 @@ static const struct topt_op *producer_of(const struct topt_model *m,
     return &m->op[m->tensor[op->operand[op->input[input]].tensor].producer];
 }
 
-/* The operator that gives a tensor its slots by expert; NULL: it has none. */
+/* The operator that gives a tensor its slots by expert; NULL: it has none, or what is asked about is no tensor of
+ * the model (-1: an operand that stands in an operator alone). */
 static const struct topt_op *dispatch_of(const struct topt_model *m, int tensor)
 {
+    if (tensor < 0)
+        return NULL;
     const struct topt_op *op = &m->op[m->tensor[tensor].producer];
     if (topt_op_experts(op) >= 0)
         op = producer_of(m, op, 0);

@@ -333,6 +333,16 @@ static int open_grid(struct topt_grid_search *s, struct topt_planning *m, int no
     return s->router ? 0 : topt_nomem(err, "the search");
 }
 
+static void close_parts(struct topt_planning *m)
+{
+    while (m->parts) {
+        struct topt_grid_search *next = m->parts->next;
+        topt_grid_close(m->parts);
+        free(m->parts);
+        m->parts = next;
+    }
+}
+
 int topt_grid_part(struct topt_planning *m, int nodes, int per_node, int stages,
                    struct topt_grid_search **ret, struct topt_error *err)
 {
@@ -346,26 +356,18 @@ int topt_grid_part(struct topt_planning *m, int nodes, int per_node, int stages,
     if (g)
         return 0;
     g = calloc(1, sizeof *g);
-    if (!g || open_grid(g, m, nodes, per_node, stages, TOPT_GOAL_FASTEST, err)) {
-        if (g)
-            topt_grid_close(g);
+    if (!g)
+        return topt_nomem(err, "the search");
+    if (open_grid(g, m, nodes, per_node, stages, TOPT_GOAL_FASTEST, err)) {
+        topt_grid_close(g);
         free(g);
-        return g ? -1 : topt_nomem(err, "the search");
+        return -1;
     }
     g->tensor = m->tensor;
     g->next = m->parts;
     *ret = m->parts = g;
+    m->close_parts = close_parts;
     return 0;
-}
-
-void topt_grid_close_parts(struct topt_planning *m)
-{
-    while (m->parts) {
-        struct topt_grid_search *next = m->parts->next;
-        topt_grid_close(m->parts);
-        free(m->parts);
-        m->parts = next;
-    }
 }
 
 int topt_grid_stage(struct topt_grid_search *s, int stages, struct topt_grid_search **ret,

@@ -52,7 +52,6 @@ void topt_grid_close(struct topt_grid_search *s);
 /* The grid of a part of the devices, which the planning has, opened when it is first asked for. */
 int topt_grid_part(struct topt_planning *m, int nodes, int per_node, int stages,
                    struct topt_grid_search **ret, struct topt_error *err) TOPT_MUST_CHECK;
-void topt_grid_close_parts(struct topt_planning *m);
 /* ... of one of so many stages: 0 and '*ret' NULL where the devices can't be cut so. */
 int topt_grid_stage(struct topt_grid_search *s, int stages, struct topt_grid_search **ret,
                     struct topt_error *err) TOPT_MUST_CHECK;

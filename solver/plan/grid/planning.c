@@ -1,7 +1,6 @@
 /* planning.c - the numbers of micro-batches of a request, and the model of each, made when
  * it is asked for. */
 #include "planning.h"
-#include "grid.h"
 #include "request.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
@@ -247,7 +246,8 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
 
 void topt_planning_fini(struct topt_planning *m)
 {
-    topt_grid_close_parts(m);
+    if (m->close_parts)
+        m->close_parts(m);
     for (int i = 0; i < m->n; i++)
         topt_model_destroy(m->at[i].owned);
     free(m->at);

@@ -46,7 +46,9 @@ struct topt_planning {
     /* The memo of the request's problem (memo.h), which gets what is missing; borrowed,
      * NULL: there is none. */
     struct topt_memo *memo;
-    struct topt_grid_search *parts; /* grids of single pipeline stages (grid.h), owned */
+    struct topt_grid_search
+        *parts; /* grids of single pipeline stages (grid.h), owned; how they go */
+    void (*close_parts)(struct topt_planning *m);
     int n;
     pthread_mutex_t
         lock; /* guards 'at', whose members do not change once they are known */

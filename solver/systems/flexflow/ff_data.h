@@ -25,9 +25,10 @@ struct ff_task {
     int64_t lag;  /* after its end, before what waits for it is ready */
     uint64_t key; /* of those that are ready at the same time the smaller one is first */
     int64_t bytes;
-    int slot;       /* what it holds, the first; -1: nothing yet */
-    int in, out;    /* edges */
-    int nin, waits; /* of those in all, and of tasks that are still to run again; -1: it stays */
+    int slot;    /* what it holds, the first; -1: nothing yet */
+    int in, out; /* edges */
+    int nin,
+        waits; /* of those in all, and of tasks that are still to run again; -1: it stays */
     int group_next; /* of the same owner; of what is free the next */
     /* fresh: it did not run yet; changed: what comes before it is not what it was */
     uint8_t live, fresh, changed, kind;
@@ -104,7 +105,8 @@ struct topt_flexflow {
     struct ff_entry *heap;
     int nchanged, changed_cap, *changed;
     int64_t gone_from; /* when the first task that is gone was ready */
-    int nran, ran_cap; /* of the tasks of what was replaced, then of those that ran again */
+    int nran,
+        ran_cap; /* of the tasks of what was replaced, then of those that ran again */
     struct ff_ran *ran;
     struct topt_flexflow_rules rules;
     struct ff_move move[2]; /* the last one between nodes, and in one */
