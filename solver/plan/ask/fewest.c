@@ -253,7 +253,7 @@ static int relax(const struct topt_planning *m, const struct relaxation *x,
         x->allow(ret);
     if (x->offer) {
         ret->offload = 1 << (x->offer - 1);
-        return topt_request_offload(ret, err) ? -1 : 1;
+        return !topt_request_offload(ret, NULL); /* else not with what else is asked */
     }
     if (!x->train)
         return 1;

@@ -96,15 +96,10 @@ static int add_recompute(struct topt_grid_search *s, struct topt_degrees v)
 {
     const struct topt_planning *m = s->planning;
     int levels =
-        s->factors & TOPT_FACTOR_RECOMPUTE && m->recomputes && !s->request->offload_keeps
-            ? m->nmodules
-            : 0;
-    if (s->space != TOPT_SPACE_UNIFORM)
-        levels = levels > 0;
+        s->factors & TOPT_FACTOR_RECOMPUTE && m->recomputes && !s->request->offload_keeps;
+    int modules = s->space == TOPT_SPACE_UNIFORM ? m->modules : TOPT_MODULE_WHOLE;
     for (int i = 0; i <= levels; i++) {
-        v.recompute = !i                               ? 0
-                      : s->space == TOPT_SPACE_UNIFORM ? m->modules[i - 1]
-                                                       : TOPT_MODULE_WHOLE;
+        v.recompute = i ? modules : 0;
         if (add_experts(s, v))
             return -1;
     }

@@ -56,50 +56,26 @@ static double discarded(const struct topt_model *m, const uint8_t *again)
     return numbers;
 }
 
-/* As a level beside those that there are. */
-static int add_modules(struct topt_planning *m, int modules, struct topt_error *err)
+/* What is recomputed where anything is: whole layers, or what was asked for. */
+static int find_modules(struct topt_planning *m, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     uint8_t *again;
-    int last = m->nmodules - 1;
-    if (!modules || (last > 0 && m->modules[last] == modules))
+    m->modules = r->fixed.recompute > 0 ? (int)r->fixed.recompute : TOPT_MODULE_WHOLE;
+    if (m->modules == TOPT_MODULE_WHOLE)
         return 0;
-    if (topt_modules_again(r->model, &r->settings, modules, &again, NULL, err))
+    if (topt_modules_again(r->model, &r->settings, m->modules, &again, NULL, err))
         return -1;
     double kept = m->activation_bytes -
                   discarded(r->model, again) * topt_dtype_bytes(r->settings.dtype);
-    m->kept_bytes[m->nmodules] = modules == TOPT_MODULE_WHOLE || kept < 0 ? 0 : kept;
-    m->modules[m->nmodules++] = modules;
+    m->kept_bytes = kept < 0 ? 0 : kept;
     free(again);
     return 0;
 }
 
-/* Whole layers, and what the framework's row has of modules that the model has: attention where it writes
- * scores; what is cheap to make again; feed-forward networks beside. */
-static int find_modules(struct topt_planning *m, struct topt_error *err)
-{
-    const struct topt_request *r = m->request;
-    const int cheap = TOPT_MODULE_LAYERNORM | TOPT_MODULE_MLA_UP_PROJ;
-    int all = r->framework ? r->framework->modules : 0, has = 0;
-    uint8_t *again = NULL;
-    if (r->fixed.recompute > 0)
-        return add_modules(m, (int)r->fixed.recompute, err);
-    if (all && topt_modules_again(r->model, &r->settings, all, &again, &has, err))
-        return -1;
-    free(again);
-    int scores = r->settings.eager & TOPT_EAGER_SCORES ? has & TOPT_MODULE_CORE_ATTN : 0;
-    int more = has & (cheap | TOPT_MODULE_MLP | TOPT_MODULE_MOE);
-    return add_modules(m, TOPT_MODULE_WHOLE, err) ||
-           add_modules(m, scores | (has & cheap), err) ||
-           add_modules(m, scores | more, err);
-}
-
 double topt_planning_kept(const struct topt_planning *m, int recompute)
 {
-    for (int i = 0; recompute && i < m->nmodules; i++)
-        if (m->modules[i] == recompute)
-            return m->kept_bytes[i];
-    return recompute ? 0 : m->activation_bytes;
+    return recompute ? m->kept_bytes : m->activation_bytes;
 }
 
 static int find_recomputable(struct topt_planning *m, struct topt_error *err)

@@ -14,8 +14,6 @@
 struct topt_memo;
 struct topt_grid_search;
 
-enum { TOPT_LEVELS_OF_MODULES = 4 };
-
 /* Models by number of micro-batches are made when asked for, by any of several threads. */
 struct topt_planning {
     const struct topt_request *request;
@@ -34,10 +32,10 @@ struct topt_planning {
     double activation_bytes; /* that backward reads, of the whole batch */
     int layers;              /* that pipeline stages can be cut between; 0: none */
     int recomputes;          /* some operator can be recomputed in backward */
-    /* What recomputation is looked at, bits of enum topt_recompute_module each, whole layers first; and the bytes that
-     * backward reads under each and that are kept, at least, of the whole batch. */
-    int nmodules, modules[TOPT_LEVELS_OF_MODULES];
-    double kept_bytes[TOPT_LEVELS_OF_MODULES];
+    /* What is recomputed where anything is, bits of enum topt_recompute_module: whole layers, or what was asked for;
+     * and the bytes that backward reads then and that are kept, at least, of the whole batch. */
+    int modules;
+    double kept_bytes;
     struct topt_pins pins; /* of the request */
     int64_t work;          /* of searches and their pricing so far */
     int least_is_a_point;  /* of a frontier: its search too ends where work is done */

@@ -69,8 +69,7 @@ struct topt_framework {
     /* Levels that may shard over a part of the data ranks and be replicated over the rest (bits), and
      * whether they are searched so unasked. */
     int replica_levels, replicas_searched;
-    int modules; /* of recomputation that are searched beside whole layers: bits of enum topt_recompute_module */
-    int can_modules;     /* ... and that can be asked for */
+    int can_modules; /* modules of recomputation that can be asked for: bits of enum topt_recompute_module */
     int recompute_first; /* it can recompute the first layers of each stage's chunks alone */
     /* Expert parallelism: whether it is searched unasked, levels of sharding beside it (bits, 0: it has none),
      * and whether tensor parallelism may split the inside of experts beside it. */

@@ -557,27 +557,6 @@ static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *
                          (double)floor->floor.layer_ns * each * fmin(u * (q + 1), waits));
 }
 
-/* Is recomputation of modules looked at beside that of whole layers and none? */
-static int is_of_modules(const struct fold *f, const struct topt_degrees *d)
-{
-    return d->recompute & ~TOPT_MODULE_WHOLE && f->s->planning->nmodules > 1;
-}
-
-/* Modules that run again take the time of nothing that does, and the memory of whole layers, at least. */
-static int is_needless(struct fold *f, const struct topt_degrees *d)
-{
-    struct topt_degrees without = *d;
-    without.recompute = 0;
-    if (!is_of_modules(f, d) || f->goal == TOPT_GOAL_FRONTIER)
-        return 0;
-    const struct topt_memo_entry *none =
-        topt_memo_entry(f->memo, f->s->mesh.nodes, f->s->mesh.per_node, &without);
-    if (!none)
-        return 0;
-    return f->goal == TOPT_GOAL_LEAST ||
-           (none->priced && beyond(none->least.time, f->time_limit));
-}
-
 static int is_canceled(struct fold *f)
 {
     const atomic_bool *cancel = f->s->request->cancel;
@@ -669,14 +648,13 @@ static int find_passes(struct fold *f)
                               &x->floor, f->err);
 }
 
-/* The entry with the floor of degrees on a grid, of modules with that of no recomputation.  NULL with an error. */
+/* The entry with the floor of degrees on a grid; NULL with an error. */
 static struct topt_memo_entry *find_floor(struct fold *f, const struct topt_degrees *d,
                                           int per_node)
 {
     struct topt_degrees at = floor_of(f->s->request, d);
     int devices = at.data * at.context * at.tensor; /* of the innermost axes */
     struct topt_grid_search *grid;
-    at.recompute = is_of_modules(f, d) ? 0 : d->recompute;
     per_node = per_node < devices ? per_node : devices;
     if (topt_grid_part(f->s->planning, devices / per_node, per_node, 1, &grid, f->err) ||
         find_entry(f, grid, &at) || (!f->entry->floored && find_passes(f)))
@@ -764,8 +742,9 @@ static int list_chunks(struct fold *f, struct candidate c, struct candidates *al
 static int list_stages(struct fold *f, struct candidates *all)
 {
     const struct topt_planning *m = f->s->planning;
-    int most = topt_planning_most_stages(m),
-        levels = f->s->request->framework->pipeline_levels;
+    const struct topt_framework *row = f->s->request->framework;
+    int most = row ? topt_planning_most_stages(m) : 0;
+    int levels = row ? row->pipeline_levels : 0;
     for (int stages = 2; stages <= most && stages <= f->s->mesh.devices; stages++) {
         struct candidate c = {.grid = NULL};
         if (!topt_planning_stages(m, stages))
@@ -777,7 +756,6 @@ static int list_stages(struct fold *f, struct candidates *all)
             c.degrees = *c.priced_as;
             c.degrees.stages = stages;
             if (c.degrees.micro_batches < 2 || !(levels >> c.degrees.level & 1) ||
-                is_of_modules(f, &c.degrees) ||
                 beyond(topt_grid_least_stage_bytes(c.grid, &c.degrees,
                                                    kept_bytes(c.grid, &c.degrees, NULL)),
                        f->memory_limit))
@@ -893,7 +871,7 @@ static int look_at(struct fold *f, struct topt_degrees *d)
 {
     if (is_canceled(f))
         return -1;
-    if (beyond(topt_grid_least_bytes(f->s, d), f->memory_limit) || is_needless(f, d))
+    if (beyond(topt_grid_least_bytes(f->s, d), f->memory_limit))
         return 0;
     if (find_entry(f, f->s, d))
         return -1;
