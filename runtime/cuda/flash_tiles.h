@@ -210,8 +210,8 @@ TEAM_KERNEL F(flash_rows)(CALL(cu_flash) c)
                                 MY(delta)[own] += weight * MY(dp)[i];
                             else
                                 MY(p)
-                                [i] = weight * (MY(dp)[i] - MY(delta)[own]) *
-                                      flash_slope(&c, score);
+                            [i] = weight * (MY(dp)[i] - MY(delta)[own]) *
+                                  flash_slope(&c, score);
                         }
                     }
                     if (!sums)
