@@ -50,6 +50,7 @@ SAMPLES = {"hw": ["lab-cpu"], "min_efficiency": ["80%", "0.8", "80"], "offload_f
 NEEDS = {("mode", "mini-time"): {"gpus": 2}, ("blocks", "free"): {"factors": "zero"}, ("counts", "nodes"): {"max_gpus": 8},
          ("sequence_parallel", "on"): {"framework": "megatron"}, ("loss_kernel", "in-place"): {"framework": "megatron"}}
 NEEDS |= {("schedule", name): {"framework": "torchtitan"} for name in ("gpipe", "zb-h1", "interleaved-zb", "zbv", "dualpipev")}
+NEEDS |= {("offload_fraction", text): {"framework": "megatron", "offload": "optimizer"} for text in ("0.8", "50%")}
 NEEDS[("offload", "optimizer")] = {"framework": "deepspeed"}
 NEEDS[("schedule", "combined-1f1b")] = {"framework": "megatron"}
 # Good values that the models of the test are no models for: what the refusal says.
