@@ -337,7 +337,7 @@ check "a slip in a name is understood"
 
 # A number of GPUs that does not do: the smallest that does, and what makes it do; the verdicts; the moment of the peak.
 "$topt" plan "$model" --hw a100-80-dgx --batch 64 --seq 4096 --gpus 1 --json >out 2>err
-[ $? = 3 ] && holds '.verdict == "does not fit" and [.with[] | [.ask, .gpus]] == [["--gpus 2", 2], ["--train lora", 1]]
+[ $? = 3 ] && holds '.verdict == "does not fit" and [.with[] | [.ask, .gpus]] == [["--gpus 2", 2], ["--train lora", 1], ["--offload parameters", 1]]
     and (.why | test("1 GPU needs at least 142.2 GiB, 87 % more$"))'
 check "one GPU is refused with what would do"
 ask && holds '.why | test("1 would need at least 142.2 GiB$")'
