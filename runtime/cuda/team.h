@@ -103,7 +103,9 @@ DEVICE void multiply(float *, const uint32_t *, const uint32_t *)
     } while (0)
 
 #else
-#define TEAM_KERNEL             static void
+/* Without sanitizers, whose checks of each register make a compiler work for minutes; what a kernel
+ * does to memory it does by functions that have them. */
+#define TEAM_KERNEL             __attribute__((no_sanitize("address", "undefined"))) static void
 #define TEAM_SHARED(type, x, n) type x[n] __attribute__((aligned(16)))
 #define TEAM_PHASE              for (int t = 0; t < TEAM; t++)
 #define WARP(w)                 for (int w = 0; w < TEAM_WARPS; w++)
@@ -127,12 +129,25 @@ static inline uint32_t emulated_pair(const uint16_t *const *row, int m, int l,
     return low | high << 16;
 }
 
+/* Out of line, as below: written into every product, its loops take a compiler minutes. */
+__attribute__((noinline, unused)) static void
+emulated_load(uint32_t *const *x, const uint16_t *const *row, int transposed)
+{
+    for (int l = 0; l < 32; l++)
+        for (int m = 0; m < 4; m++)
+            x[l][m] = emulated_pair(row, m, l, transposed);
+}
+
 #define LOAD_TILES(x, i, address, transposed)                                            \
     do {                                                                                 \
         const uint16_t *row_[32];                                                        \
-        LANE row_[lane] = (address);                                                     \
-        LANE for (int m_ = 0; m_ < 4; m_++) MY(x)[(i) + m_] =                            \
-            emulated_pair(row_, m_, lane, transposed);                                   \
+        uint32_t *to_[32];                                                               \
+        LANE                                                                             \
+        {                                                                                \
+            row_[lane] = (address);                                                      \
+            to_[lane] = MY(x) + (i);                                                     \
+        }                                                                                \
+        emulated_load(to_, row_, transposed);                                            \
     } while (0)
 
 static inline float emulated_half(uint32_t pair, int high)
@@ -143,8 +158,8 @@ static inline float emulated_half(uint32_t pair, int high)
     return f;
 }
 
-static inline void emulated_multiply(float *const *c, const uint32_t *const *a,
-                                     const uint32_t *const *b)
+__attribute__((noinline, unused)) static void
+emulated_multiply(float *const *c, const uint32_t *const *a, const uint32_t *const *b)
 {
     float left[16][16], right[16][8];
     for (int l = 0; l < 32; l++)
