@@ -87,8 +87,8 @@ static int64_t nearer(int64_t a, int64_t b, int64_t c) /* Paeth's choice */
 }
 
 /* A row is told as differences from what is left of and above it. */
-static int undo_filter(unsigned char *row, const unsigned char *above, int64_t n,
-                       int step, int filter)
+static void undo_filter(unsigned char *row, const unsigned char *above, int64_t n,
+                        int step, int filter)
 {
     for (int64_t i = 0; i < n; i++) {
         int64_t a = i >= step ? row[i - step] : 0, b = above ? above[i] : 0;
@@ -96,7 +96,6 @@ static int undo_filter(unsigned char *row, const unsigned char *above, int64_t n
         const int64_t guess[] = {0, a, b, (a + b) / 2, nearer(a, b, c)};
         row[i] = (unsigned char)(row[i] + guess[filter]);
     }
-    return 0;
 }
 
 static int take_rows(const struct png *g, unsigned char *raw, struct topt_picture *p,
@@ -125,6 +124,8 @@ static int take_head(struct png *g, const unsigned char *s, int64_t n,
                      struct topt_error *err)
 {
     static const int samples[] = {[0] = 1, [2] = 3, [3] = 1, [4] = 2, [6] = 4};
+    if (g->samples) /* rows would be of another length than there is room for */
+        return topt_fail(err, TOPT_ERR_INVAL, "is a PNG file with two heads");
     if (n < 13 || s[8] != 8 || s[9] > 6 || !samples[s[9]] || s[12])
         return topt_fail(err, TOPT_ERR_INVAL,
                          "is a PNG file with other than 8 bits a channel, or interlaced");
@@ -152,11 +153,11 @@ static int take_chunks(struct png *g, const unsigned char *s, const unsigned cha
         }
         if (memcmp(s + 4, "IDAT", 4) != 0)
             continue;
-        int64_t bytes = g->height * (g->width * g->samples + 1);
         if (!*raw && (g->width < 1 || g->height < 1 || g->width > MOST / 4 / g->height))
             return topt_fail(err, TOPT_ERR_LIMIT, "a picture of %lld x %lld",
                              (long long)g->width, (long long)g->height);
         if (!*raw) {
+            int64_t bytes = g->height * (g->width * g->samples + 1);
             if (!(*raw = malloc((size_t)bytes)))
                 return topt_nomem(err, NULL);
             g->z.next_out = *raw;
