@@ -37,11 +37,14 @@ static int producer(const struct topt_model *m, const struct topt_op *op, int in
     return m->tensor[op->operand[op->input[input]].tensor].producer;
 }
 
-/* What is dropped has samples, positions and features, and is read by no kernel of backward. */
+/* What is dropped has samples, positions and features, and is read by no kernel of backward.  Gradients of a sparse
+ * table are made by row from what may lie elsewhere: its output is not dropped. */
 static int can_drop(const struct topt_model *m, int op)
 {
     const struct topt_op *o = &m->op[op];
     const struct topt_step *s = o->spec->backward;
+    if (o->attrs.sparse)
+        return 0;
     for (int i = 0; i < TOPT_MAX_STEPS && s[i].kind != TOPT_STEP_END; i++)
         if (s[i].reads >> o->output & 1 || s[i].loop)
             return 0;
