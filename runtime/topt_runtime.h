@@ -38,9 +38,8 @@ struct topt_feed {
     /* Labels of a step's batch that count; those of a load that don't are below 0.  NULL:
      * all count. */
     int64_t (*labels)(void *ctx, int64_t step);
-    /* Of what the encoder of an encoder and a decoder reads ('encoder'), or else of the rest: the
-     * positions [ret[0], ret[1]) of a sample of a step's batch that its text fills.  Attention looks at
-     * no others.  NULL: all are filled. */
+    /* The positions [ret[0], ret[1]) of a sample that its text fills, the rest being padding, which attention does
+     * not look at: of the encoder's input ('encoder') or of the model's other one.  NULL: there is no padding. */
     void (*filled)(void *ctx, int encoder, int64_t step, int64_t sample, int32_t ret[2]);
     void (*close)(void *ctx); /* may be NULL */
     void *ctx;

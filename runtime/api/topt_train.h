@@ -38,7 +38,7 @@ int topt_train_linear(struct topt_train *t, const char *name, int x, int64_t fea
 int topt_train_apply(struct topt_train *t, const char *kind, const char *name,
                      int ninputs, const int *inputs, const struct topt_attrs *attrs);
 int topt_train_loss(struct topt_train *t, int logits);
-/* What operator 'own->name' of the kind "own" does; copied. */
+/* Register the functions of operator 'own->name', of the kind "own"; copied.  Before the training is built. */
 int topt_train_own(struct topt_train *t, const struct topt_own *own,
                    struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -13,11 +13,6 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* What the program said of an operator. */
-struct own {
-    struct topt_own_operator what;
-};
-
 struct topt_training {
     struct topt_train *train;
     json_t *doc, *ops;
@@ -28,8 +23,9 @@ struct topt_training {
     double lr;
     char *plan;
     uint64_t seed;
-    char name[256];   /* of a parameter */
-    struct own **own; /* the program's operators */
+    char name[256]; /* of a parameter */
+    struct topt_own_operator *
+        *own; /* the program's, each copied: sessions keep its address */
     int nown, own_cap;
     int shared; /* every rank found out together that it failed */
 };
@@ -199,32 +195,30 @@ static struct topt_own_positions positions_of(const struct topt_own_call *c)
 
 static void own_forward(void *ctx, const struct topt_own_call *c)
 {
-    const struct own *o = ctx;
+    const struct topt_own_operator *o = ctx;
     struct topt_own_positions p = positions_of(c);
-    o->what.forward(o->what.ctx, &p);
+    o->forward(o->ctx, &p);
 }
 
 static void own_backward(void *ctx, const struct topt_own_call *c)
 {
-    const struct own *o = ctx;
+    const struct topt_own_operator *o = ctx;
     struct topt_own_positions p = positions_of(c);
-    o->what.backward(o->what.ctx, &p);
+    o->backward(o->ctx, &p);
 }
 
 static int keep_own(struct topt_training *t, const char *name,
                     const struct topt_own_operator *what, struct topt_error *err)
 {
-    struct own *o = calloc(1, sizeof *o);
-    if (!what->forward || !what->backward) {
-        free(o);
+    if (!what->forward || !what->backward)
         return topt_fail(err, TOPT_ERR_INVAL, "'%.80s' has no forward, or no backward",
                          name);
-    }
+    struct topt_own_operator *o = malloc(sizeof *o);
     if (!o || TOPT_ROOM(t->own, t->nown, t->own_cap, 4)) {
         free(o);
         return topt_nomem(err, NULL);
     }
-    o->what = *what;
+    *o = *what;
     t->own[t->nown++] = o;
     struct topt_own own = {
         .name = name, .forward = own_forward, .backward = own_backward, .ctx = o};

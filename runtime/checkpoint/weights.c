@@ -21,7 +21,7 @@ static const char WEIGHTS[] = "model.safetensors";
 
 enum { PATH = 4096, MOST_CONFIG = 16 << 20, MOST_TOKENIZER = 256 << 20 };
 
-/* What there is of a config's model, and of the adapters that the program has beside it. */
+/* The names of a config's parameters, and of the adapters that the program has beside them. */
 static int open_naming(struct topt_naming *n, const struct topt_program *p,
                        const char *config, struct topt_stay **ret_stay, int *ret_n,
                        struct topt_error *err)

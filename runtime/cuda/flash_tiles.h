@@ -23,20 +23,14 @@ TEAM_KERNEL F(flash_forward)(CALL(cu_flash) c)
     enum { COLS = F(forward_cols), LD = F(ld) };
     TEAM_SHARED(real, q, F(flash_forward_bytes) / (int)sizeof(real));
     real *k = q + ROWS * LD, *v = k + COLS * LD;
-    int64_t tiles = (c.s + ROWS - 1) / ROWS, heads = c.groups * c.heads;
-    BLOCKS(block, c.batch * heads * tiles)
+    BLOCKS(block, flash_tiles(&c))
     {
-        /* the last rows see the most keys: they start first */
-        int64_t first = (tiles - 1 - rest(block, tiles)) * ROWS;
-        int64_t head = quotient(block, tiles), b = quotient(head, heads);
-        int64_t g = quotient(rest(head, heads), c.heads), h = rest(head, c.heads);
+        const struct flash_tile tile = flash_tile_of(&c, block);
+        int64_t first = tile.first, b = tile.b, g = tile.g, h = tile.h;
         int64_t k_at = flash_at(&c.k, b, g, 0), v_at = flash_at(&c.v, b, g, 0);
-        int64_t from, to, other;
         REGISTERS(float, o, FLASH_D / 2);
         REGISTERS(float, most, 2);
         REGISTERS(float, sum, 2);
-        flash_keys_of(&c, first, &from, &other);
-        flash_keys_of(&c, first + ROWS < c.s ? first + ROWS - 1 : c.s - 1, &other, &to);
         WARP(w)
         {
             LANE
@@ -54,7 +48,7 @@ TEAM_KERNEL F(flash_forward)(CALL(cu_flash) c)
             fetch(q, LD, FLASH_D, &c.q, flash_at(&c.q, b, g, h), first, c.s, ROWS, c.d,
                   c.vectors, t);
         }
-        for (int64_t key = from / COLS * COLS; key < to; key += COLS) {
+        for (int64_t key = tile.from / COLS * COLS; key < tile.to; key += COLS) {
             TEAM_PHASE
             {
                 fetch(k, LD, FLASH_D, &c.k, k_at, key, c.mask.keys, COLS, c.d, c.vectors,
@@ -132,28 +126,23 @@ TEAM_KERNEL F(flash_forward)(CALL(cu_flash) c)
     }
 }
 
-/* Probabilities p and their slopes dp of one tile of queries by COLS keys, as this lane has
- * them; 'sum' is added to where that is what is asked for. */
+/* By rows of queries: delta = the sum of p dp over keys, where that is asked for, and dq; a block a tile of a
+ * head's queries. */
 TEAM_KERNEL F(flash_rows)(CALL(cu_flash) c)
 {
     enum { COLS = F(rows_cols), LD = F(ld) };
     TEAM_SHARED(real, q, F(flash_rows_bytes) / (int)sizeof(real));
     real *dy = q + ROWS * LD, *k = dy + ROWS * LD, *v = k + COLS * LD;
-    int64_t tiles = (c.s + ROWS - 1) / ROWS, heads = c.groups * c.heads;
-    BLOCKS(block, c.batch * heads * tiles)
+    BLOCKS(block, flash_tiles(&c))
     {
-        int64_t first = (tiles - 1 - rest(block, tiles)) * ROWS;
-        int64_t head = quotient(block, tiles), b = quotient(head, heads);
-        int64_t g = quotient(rest(head, heads), c.heads), h = rest(head, c.heads);
+        const struct flash_tile tile = flash_tile_of(&c, block);
+        int64_t first = tile.first, b = tile.b, g = tile.g, h = tile.h;
         int64_t k_at = flash_at(&c.k, b, g, 0), v_at = flash_at(&c.v, b, g, 0);
         int64_t lse_at = flash_at(&c.lse, b, g, h),
                 delta_at = flash_at(&c.delta, b, g, h);
-        int64_t from, to, other;
         REGISTERS(float, dq, FLASH_D / 2);
         REGISTERS(float, lse, 2);
         REGISTERS(float, delta, 2);
-        flash_keys_of(&c, first, &from, &other);
-        flash_keys_of(&c, first + ROWS < c.s ? first + ROWS - 1 : c.s - 1, &other, &to);
         WARP(w)
         {
             LANE
@@ -179,7 +168,7 @@ TEAM_KERNEL F(flash_rows)(CALL(cu_flash) c)
         }
         /* first the sums of p dp, where they are not there yet, then the gradients */
         for (int sums = c.sums; sums >= 0 && (sums || c.dq.p); sums--) {
-            for (int64_t key = from / COLS * COLS; key < to; key += COLS) {
+            for (int64_t key = tile.from / COLS * COLS; key < tile.to; key += COLS) {
                 TEAM_PHASE
                 {
                     fetch(k, LD, FLASH_D, &c.k, k_at, key, c.mask.keys, COLS, c.d,
@@ -273,10 +262,8 @@ TEAM_KERNEL F(flash_keys)(CALL(cu_flash) c)
         }
         for (int64_t turn = 0; turn < c.heads * ((c.s + COLS - 1) / COLS); turn++) {
             int64_t h = rest(turn, c.heads), query = quotient(turn, c.heads) * COLS;
-            int64_t last = query + COLS < c.s ? query + COLS - 1 : c.s - 1;
-            int64_t from, to, other;
-            flash_keys_of(&c, query, &from, &other);
-            flash_keys_of(&c, last, &other, &to);
+            int64_t from, to;
+            flash_span_of(&c, query, COLS, &from, &to);
             if (to <= first || from >= first + ROWS)
                 continue; /* none of these queries sees one of these keys */
             TEAM_PHASE

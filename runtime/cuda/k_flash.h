@@ -91,7 +91,40 @@ DEVICE void flash_keys_of(const struct cu_flash *c, int64_t i, int64_t *from, in
         mask_keys(&c->mask, i, from, to);
 }
 
-/* What a score of a query that sees keys [from, to) weighs, by its log-sum-exp. */
+/* Keys [from, to) that any of 'n' queries from 'first' on sees. */
+DEVICE void flash_span_of(const struct cu_flash *c, int64_t first, int64_t n,
+                          int64_t *from, int64_t *to)
+{
+    int64_t end = first + n < c->s ? first + n : c->s, other;
+    flash_keys_of(c, first, from, &other);
+    flash_keys_of(c, end - 1, &other, to);
+}
+
+/* A tile of ROWS queries of head h of group g in sample b, and the keys that they see. */
+struct flash_tile {
+    int64_t first, b, g, h, from, to;
+};
+
+BOTH int64_t flash_tiles(const struct cu_flash *c)
+{
+    return c->batch * c->groups * c->heads * ((c->s + ROWS - 1) / ROWS);
+}
+
+/* The last rows of a causal mask see the most keys: they start first. */
+DEVICE struct flash_tile flash_tile_of(const struct cu_flash *c, int64_t block)
+{
+    int64_t tiles = (c->s + ROWS - 1) / ROWS, heads = c->groups * c->heads;
+    int64_t head = quotient(block, tiles);
+    struct flash_tile t;
+    t.first = (tiles - 1 - rest(block, tiles)) * ROWS;
+    t.b = quotient(head, heads);
+    t.g = quotient(rest(head, heads), c->heads);
+    t.h = rest(head, c->heads);
+    flash_span_of(c, t.first, ROWS, &t.from, &t.to);
+    return t;
+}
+
+/* The probability of a key, from its score and the query's log-sum-exp; 0 outside of [from, to). */
 DEVICE float flash_weight(float score, int64_t key, int64_t from, int64_t to, float lse)
 {
     return key >= from && key < to ? exp2f((score - lse) * LOG2E) : 0;
@@ -165,10 +198,10 @@ DEVICE float flash_weight(float score, int64_t key, int64_t from, int64_t to, fl
 #include "flash_tiles.h"
 #undef FLASH_D
 
-#define FLASH_LAUNCH(which, tiles)                                                       \
+#define FLASH_LAUNCH(which, blocks_)                                                     \
     static int which(void *stream, const struct cu_flash *c)                             \
     {                                                                                    \
-        int64_t blocks = c->batch * c->groups * (tiles);                                 \
+        int64_t blocks = (blocks_);                                                      \
         if (c->d <= 64 && c->vd <= 64)                                                   \
             TEAM_LAUNCH(which##_64, blocks, which##_bytes_64, stream, c);                \
         else                                                                             \

@@ -23,7 +23,7 @@ static int make_room(struct topt_picture *p, struct topt_error *err)
 
 /* ---- PNM (Netpbm's formats) -------------------------------------------------------- */
 
-/* The next number of the head, behind blanks and comments; -1: there is none. */
+/* The next number of the header, behind blanks and comments; -1: there is none. */
 static int64_t next_number(const unsigned char **at, const unsigned char *end)
 {
     int64_t n = -1;
@@ -51,7 +51,7 @@ static int read_pnm(const unsigned char *s, size_t len, struct topt_picture *p,
     if (most < 1 || most > 255)
         return topt_fail(err, TOPT_ERR_INVAL, "holds no bytes: values up to %lld",
                          (long long)most);
-    at++; /* one blank ends the head */
+    at++; /* one blank ends the header */
     if (make_room(p, err))
         return -1;
     int64_t n = p->width * p->height * p->channels;
@@ -86,7 +86,7 @@ static int64_t nearer(int64_t a, int64_t b, int64_t c) /* Paeth's choice */
     return pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
 }
 
-/* A row is told as differences from what is left of and above it. */
+/* A row is stored as differences from predictions, by the pixels to the left and above. */
 static void undo_filter(unsigned char *row, const unsigned char *above, int64_t n,
                         int step, int filter)
 {
@@ -120,12 +120,13 @@ static int take_rows(const struct png *g, unsigned char *raw, struct topt_pictur
     return 0;
 }
 
-static int take_head(struct png *g, const unsigned char *s, int64_t n,
-                     struct topt_error *err)
+static int take_header(struct png *g, const unsigned char *s, int64_t n,
+                       struct topt_error *err)
 {
     static const int samples[] = {[0] = 1, [2] = 3, [3] = 1, [4] = 2, [6] = 4};
     if (g->samples) /* rows would be of another length than there is room for */
-        return topt_fail(err, TOPT_ERR_INVAL, "is a PNG file with two heads");
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "is a PNG file with two header chunks (IHDR)");
     if (n < 13 || s[8] != 8 || s[9] > 6 || !samples[s[9]] || s[12])
         return topt_fail(err, TOPT_ERR_INVAL,
                          "is a PNG file with other than 8 bits a channel, or interlaced");
@@ -145,7 +146,7 @@ static int take_chunks(struct png *g, const unsigned char *s, const unsigned cha
         n = big_endian(s);
         if (n > end - s - 12)
             break;
-        if (!memcmp(s + 4, "IHDR", 4) && take_head(g, s + 8, n, err))
+        if (!memcmp(s + 4, "IHDR", 4) && take_header(g, s + 8, n, err))
             return -1;
         if (!memcmp(s + 4, "PLTE", 4)) {
             g->palette = s + 8;

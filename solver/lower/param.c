@@ -188,7 +188,7 @@ static enum topt_element grad_element(const struct topt_settings *s)
                                                            : TOPT_ELEM_REAL;
 }
 
-/* Of the states those that rest on a device. */
+/* The share of the optimizer's states that stays on the device, in thousandths. */
 static int64_t kept_permille(const struct topt_settings *s)
 {
     return s->offload & TOPT_OFFLOAD_STATE ? 1000 - s->offload_permille : 1000;

@@ -355,7 +355,7 @@ static void find_work(const struct topt_totals *t, int from, int to, int again,
     p->work[again] -= p->waiting[again];
 }
 
-/* What layers but the last keep goes to the host, and comes back. */
+/* Activations that layers keep for backward are copied to the host and fetched again, but for the last layer's. */
 static void save(struct topt_totals *t)
 {
     int last = t->npieces - 1;

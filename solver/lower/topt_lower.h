@@ -137,8 +137,8 @@ enum topt_dispatch {
 };
 const char *topt_dispatch_name(enum topt_dispatch d);
 struct topt_settings;
-/* What sending tokens takes of a device beside its computing: of NCCL's kernels the profile's share, of DeepEP's
- * 20 of 132 multiprocessors (DeepSeek-AI, DeepSeek-V3, 2024, 3.2.2). */
+/* The share of a device's multiprocessors that sending tokens occupies: NCCL's kernels that of the profile, DeepEP's
+ * 20 of 132 (DeepSeek-AI, DeepSeek-V3, 2024, 3.2.2). */
 double topt_dispatch_share(const struct topt_settings *s, const struct topt_hw *hw);
 
 /* What rests in the host's memory, which devices reach by a link of their own; bits.  Of the optimizer's states a

@@ -47,8 +47,8 @@ struct topt_pipeline {
         *chunk;            /* shape.stages x shape.chunks, in the model's order */
     const int64_t *end_ns; /* by stage: reductions and the update, after its last pass */
     int64_t send_ns;       /* from a chunk to the next, or back */
-    /* Of a row whose passes run as one in pairs: by chunk that goes forward, and by the own number of the
-     * chunk of its stage that goes backward; else NULL. */
+    /* For a schedule that runs a forward and a backward pass as one: the time of the pair, by the chunk that goes
+     * forward and the number, in its stage, of the chunk that goes backward; else NULL. */
     const int64_t *pair_ns;
     struct topt_passes *passes; /* filled anew; NULL: nobody asks */
 };

@@ -48,8 +48,8 @@ char *topt_text_of_peak(const json_t *memory_parts);
 /* What a run takes, context and libraries included, from "band" and "verdict".  The caller frees it; NULL
  * where there is no band. */
 char *topt_text_of_memory_band(const json_t *band, const char *verdict);
-/* What rests on a node's host and what it costs ("host" of an answer or of predictions); owned, NULL where
- * nothing does. */
+/* The data that rest in the memory of a node's host, and their cost ("host" of an answer or of predictions);
+ * owned, NULL where nothing does. */
 char *topt_text_of_host(const json_t *host);
 
 #endif

@@ -329,7 +329,7 @@ static void put_stages(struct topt_text *t, const struct topt_plan_doc *p,
     topt_text_add(t, "\n");
 }
 
-/* Where experts are shared out, over which GPUs, and what that costs. */
+/* The GPUs of expert parallelism, and the time of its all-to-all. */
 static void put_experts(struct topt_text *t, const struct topt_plan_doc *p,
                         const struct shares *s)
 {

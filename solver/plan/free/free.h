@@ -148,7 +148,8 @@ struct topt_strategy *topt_problem_random(const struct topt_problem *p, uint64_t
  * what is least for each variable. */
 struct topt_cost topt_problem_lower_bound(const struct topt_problem *p);
 
-/* What passes of all micro-batches take at least, whatever the strategy: without bytes and times beside passes. */
+/* A lower bound of the passes of all micro-batches, for any strategy; bytes and times of what a step does beside
+ * passes are left out. */
 struct topt_floor {
     int some; /* topt_problem_has_choices() */
     int64_t kept_bytes, ns;

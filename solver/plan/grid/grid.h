@@ -63,11 +63,11 @@ int topt_grid_costing(struct topt_grid_search *s, const struct topt_degrees *v,
 /* Is a strategy, of whatever space, one of this shape's? */
 int topt_grid_holds(const struct topt_grid_search *s, const struct topt_strategy *st);
 
-/* A lower bound, in bytes a device, of every strategy of a variant, without looking at
- * operators. */
 /* The bytes of a device's own part of parameters, gradients and states that rest on the host. */
 int64_t topt_grid_host_bytes(const struct topt_grid_search *s,
                              const struct topt_degrees *v);
+/* A lower bound, in bytes a device, of every strategy of a variant, without looking at
+ * operators. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v);
 /* The most that passes that run as one hide of the time in which tokens go to experts and back, of all micro-batches,
  * on the devices of the grid. */

@@ -38,8 +38,8 @@ static int64_t heads_of(const struct topt_model *m)
     return all;
 }
 
-/* Of the bytes that backward reads those that are not kept under enum topt_again by operator, a tensor with
- * whoever makes it. */
+/* The numbers that backward reads and that are recomputed instead of kept, under enum topt_again by operator; a tensor
+ * counts with its producer. */
 static double discarded(const struct topt_model *m, const uint8_t *again)
 {
     double numbers = 0;

@@ -45,7 +45,7 @@ struct topt_planning {
      * NULL: there is none. */
     struct topt_memo *memo;
     struct topt_grid_search
-        *parts; /* grids of single pipeline stages (grid.h), owned; how they go */
+        *parts; /* grids of single pipeline stages, owned; grid.c closes them: */
     void (*close_parts)(struct topt_planning *m);
     int n;
     pthread_mutex_t
@@ -89,7 +89,7 @@ int topt_planning_most_stages(const struct topt_planning *m);
 int topt_planning_stages(const struct topt_planning *m, int stages);
 int topt_planning_orders(const struct topt_planning *m, const struct topt_degrees *d);
 
-/* The same, of degrees with this recomputation. */
+/* Bytes that backward reads and that are kept, at least, of the whole batch, with this recomputation. */
 double topt_planning_kept(const struct topt_planning *m, int recompute);
 
 /* Go on where another left off, and back. */

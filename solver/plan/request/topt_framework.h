@@ -33,7 +33,7 @@ struct topt_software {
 };
 enum { TOPT_SOFTWARE_AGES = 4 };
 
-/* What can be asked to rest on the host, by the word that asks for it. */
+/* The parts of a training that --offload can name. */
 enum topt_offer {
     TOPT_OFFER_OPTIMIZER,
     TOPT_OFFER_PARAMETERS,

@@ -695,7 +695,7 @@ static int64_t least_first(struct fold *f, const struct topt_grid_search *grid,
                      100);
 }
 
-/* Of a choice of degrees 'of' on the devices of one stage, with a number of chunks, each of some schedules. */
+/* A choice of degrees with a number of stages and chunks, with each of some schedules. */
 static int list_orders(struct fold *f, struct candidate c, int orders,
                        const struct topt_memo_entry *floor, struct candidates *all)
 {
@@ -725,7 +725,7 @@ static int list_orders(struct fold *f, struct candidate c, int orders,
     return 0;
 }
 
-/* With each number of chunks. */
+/* ... with each number of chunks. */
 static int list_chunks(struct fold *f, struct candidate c, struct candidates *all)
 {
     const struct topt_memo_entry *floor =

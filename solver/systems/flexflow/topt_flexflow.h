@@ -76,8 +76,8 @@ int topt_flexflow_valid(const struct topt_flexflow *f, int op, const struct topt
 int topt_flexflow_set(struct topt_flexflow *f, int op, const struct topt_soap *s,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What a step takes, by the simulation that is kept up to date; and from nothing, where each task takes
- * up to a share more or less than its price, by 'seed': a machine that the prices miss. */
+/* The time of a step, by the simulation that is kept up to date; and by a new one, in which each task takes up to a
+ * share more or less than its price, by 'seed': a machine that the prices miss. */
 int64_t topt_flexflow_time(const struct topt_flexflow *f);
 int topt_flexflow_full(const struct topt_flexflow *f, uint64_t seed, double share,
                        int64_t *ret_ns, struct topt_error *err) TOPT_MUST_CHECK;

@@ -72,7 +72,7 @@ static struct topt_cost least_of(const struct family *f)
     return least;
 }
 
-/* What belongs to the operators before the first layer is its, and what comes behind a layer is that one's. */
+/* Operators before the first layer count as its own, those behind a layer as that layer's. */
 static void add(struct floor *x, int layer, struct topt_cost c)
 {
     x->ret->kept_bytes += c.memory;
