@@ -88,7 +88,7 @@ static void list_one(const json_t *p)
     add_joined(json_object_get(p, "dtypes"), 1, " ", &types);
     add_joined(json_object_get(p, "lacks"), 1, " ", &without);
     add_joined(json_object_get(p, "lacks"), 0, ", ", &lacks);
-    printf("  %-22s %4d x %-3d  %9s  %-12s  %-13s  %-30s  %s\n",
+    printf("  %-22s %4d x %-3d  %9s  %-25s  %-13s  %-30s  %s\n",
            json_string_value(json_object_get(p, "name")),
            (int)json_integer_value(json_object_get(p, "max_nodes")),
            (int)json_integer_value(json_object_get(p, "gpus_per_node")),
@@ -127,7 +127,7 @@ static void print_list(json_t **all, size_t n)
 {
     const char *vendor = NULL;
     json_int_t year = -1;
-    printf("%-24s %-11s %9s  %-12s  %-13s  %-30s  %s\n", "profile", "nodes x GPU",
+    printf("%-24s %-11s %9s  %-25s  %-13s  %-30s  %s\n", "profile", "nodes x GPU",
            "usable", "types", "does not have", "device", "no figures of its own for");
     for (size_t i = 0; i < n; i++) {
         json_int_t y = json_integer_value(json_object_get(all[i], "year"));
