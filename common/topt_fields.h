@@ -134,9 +134,9 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "the kernel of a language model's loss, from the most memory to the least: written, in-place, chunked-saved, fused or chunked") \
     X(SOFTWARE, software, INT, 2018, 2100, TOPT_IN_ANY, PROBLEM, SBATCH, "software", "YEAR",                         \
       "today's", NULL, "the year of the framework's release, which decides the kernels it runs")                       \
-    X(EAGER, eager, LIST, 0, 63, TOPT_IN_ANY, PROBLEM, SBATCH, "eager", "LIST",                                       \
-      "as in the framework", "operators,scores,loss,optimizer,operators-but-norms,metrics",                                  \
-      "advanced: parts that are not fused: operators (operators-but-norms: with fused norms), scores, loss, optimizer, or all, none; and metrics for the log")
+    X(EAGER, eager, LIST, 0, 79, TOPT_IN_ANY, PROBLEM, SBATCH, "eager", "LIST",                                       \
+      "as in the framework", "operators,scores,loss,optimizer,operators-but-norms,metrics,optimizer-loop",                                  \
+      "advanced: parts that are not fused: operators (operators-but-norms: with fused norms), scores, loss, optimizer (optimizer-loop: one parameter after the other), or all, none; and metrics for the log")
 
 /* Which strategies there are. */
 #define TOPT_FIELDS_SPACE(X)                                                                                           \

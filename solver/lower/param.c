@@ -92,16 +92,17 @@ static const struct optimizer {
     int runs;
     enum keeps state[2];
     int eager; /* f32 numbers that PyTorch's steps move for one; 0: they are one kernel */
+    int kernels; /* ... and how many kernels they are: optimization.py of transformers 4.17 */
 } optimizers[TOPT_OPTIMIZER_COUNT] = {
-    [TOPT_SGD] = {"sgd", 1, {NOTHING, NOTHING}, 3},
-    [TOPT_MOMENTUM] = {"momentum", 1, {NUMBERS, NOTHING}, 8},
-    [TOPT_ADAM] = {"adam", 1, {NUMBERS, NUMBERS}, 20},
-    [TOPT_ADAMW] = {"adamw", 1, {NUMBERS, NUMBERS}, 22},
-    [TOPT_ADAFACTOR] = {"adafactor", 0, {ROWS, COLUMNS}, 22},
-    [TOPT_ADAM8] = {"adam8", 0, {EIGHTHS, EIGHTHS}, 0},
-    [TOPT_PAGED_ADAMW] = {"paged_adamw", 0, {NOTHING, NOTHING}, 0},
-    [TOPT_PAGED_ADAMW8] = {"paged_adamw8", 0, {NOTHING, NOTHING}, 0},
-    [TOPT_ROW_WISE_ADAGRAD] = {"row_wise_adagrad", 1, {ROWS, NOTHING}, 0},
+    [TOPT_SGD] = {"sgd", 1, {NOTHING, NOTHING}, 3, 1},
+    [TOPT_MOMENTUM] = {"momentum", 1, {NUMBERS, NOTHING}, 8, 3},
+    [TOPT_ADAM] = {"adam", 1, {NUMBERS, NUMBERS}, 20, 7},
+    [TOPT_ADAMW] = {"adamw", 1, {NUMBERS, NUMBERS}, 22, 8},
+    [TOPT_ADAFACTOR] = {"adafactor", 0, {ROWS, COLUMNS}, 22, 23},
+    [TOPT_ADAM8] = {"adam8", 0, {EIGHTHS, EIGHTHS}, 0, 1},
+    [TOPT_PAGED_ADAMW] = {"paged_adamw", 0, {NOTHING, NOTHING}, 0, 1},
+    [TOPT_PAGED_ADAMW8] = {"paged_adamw8", 0, {NOTHING, NOTHING}, 0, 1},
+    [TOPT_ROW_WISE_ADAGRAD] = {"row_wise_adagrad", 1, {ROWS, NOTHING}, 0, 1},
 };
 
 const char *topt_optimizer_name(enum topt_optimizer o)
@@ -114,8 +115,9 @@ int topt_optimizer_runs(enum topt_optimizer o)
     return (unsigned)o < TOPT_OPTIMIZER_COUNT && optimizers[o].runs;
 }
 
-int topt_optimizer_eager(enum topt_optimizer o)
+int topt_optimizer_eager(enum topt_optimizer o, int *ret_kernels)
 {
+    *ret_kernels = optimizers[o].kernels;
     return optimizers[o].eager;
 }
 

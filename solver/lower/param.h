@@ -7,7 +7,7 @@
 
 /* f32 numbers that the steps of a framework's optimizer move for each of a parameter;
  * 0: it is one kernel. */
-int topt_optimizer_eager(enum topt_optimizer o);
+int topt_optimizer_eager(enum topt_optimizer o, int *ret_kernels);
 /* Add to an operator's cost the bytes of its parameters and their gradients that a system which
  * gathers by unit or from pools (settings.gather) holds beside its shards; by operator there are
  * none.  Sharded blocks that a system does not have, as the master copy stands for them

@@ -402,24 +402,32 @@ void topt_tally_offload(struct topt_tally *t, const struct topt_host_traffic *h)
     end->update_ns += (int64_t)(work * (double)h->worked);
 }
 
-/* One kernel; or a framework's steps: moments, their root, the quotient, the decay. */
-static struct topt_time update_all(const struct topt_tally *t, const struct topt_instr *i)
+/* One kernel; or a framework's steps: moments, their root, the quotient, the decay.  They are made of
+ * many parameters at once, or of one after the other. */
+static struct topt_time update_all(struct topt_tally *t, const struct topt_instr *i)
 {
     const struct topt_settings *s = t->k->settings;
-    int eager = s->eager & TOPT_EAGER_OPTIMIZER;
-    int steps = eager ? topt_optimizer_eager(s->optimizer) : 0;
+    int kernels, steps = topt_optimizer_eager(s->optimizer, &kernels);
+    steps = s->eager & TOPT_EAGER_OPTIMIZER ? steps : 0;
     int64_t numbers = bytes_of(t, i->a) / topt_element_bytes(s, TOPT_ELEM_REAL);
     if (t->named[i->b].rows || i->axes)
         return topt_rows_update_price(&(struct topt_seen){t->k, t->named, t->len}, i);
-    if (steps)
-        return elementwise(t, 4 * steps * numbers + unscaled_bytes(t, i->b));
+    if (s->eager & TOPT_EAGER_LOOP)
+        t->kernels = kernels;
+    if (steps) {
+        struct topt_time time =
+            elementwise(t, 4 * steps * numbers + unscaled_bytes(t, i->b));
+        for (int n = 1; n < t->kernels; n++)
+            time.ns += elementwise(t, 0).ns;
+        return time;
+    }
     return elementwise(t, 2 * (bytes_of(t, i->a) + bytes_of(t, i->c) + bytes_of(t, i->d) +
                                bytes_of(t, i->e)) +
                               bytes_of(t, i->b) + unscaled_bytes(t, i->b));
 }
 
 /* What the host updates takes the device nothing. */
-static struct topt_time update(const struct topt_tally *t, const struct topt_instr *i)
+static struct topt_time update(struct topt_tally *t, const struct topt_instr *i)
 {
     const struct topt_settings *s = t->k->settings;
     struct topt_time time = update_all(t, i);

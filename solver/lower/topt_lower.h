@@ -96,7 +96,8 @@ enum topt_eager_part {
     TOPT_EAGER_OPTIMIZER = 8,
     TOPT_EAGER_NORMS =
         16, /* of operators: RMS norm is written out, not PyTorch's one kernel */
-    TOPT_EAGER_METRICS = 32 /* the trainer makes metrics of the logits for its log */
+    TOPT_EAGER_METRICS = 32, /* the trainer makes metrics of the logits for its log */
+    TOPT_EAGER_LOOP = 64     /* the optimizer's steps are kernels of each parameter */
 };
 
 /* The buffers that the executing system holds beside the program's own where parameters are

@@ -55,7 +55,7 @@ static void refused(void)
     static const char *const wrong[][2] = {
         {"{}", "device.products must be"},
         {"'nowhere'", "no shipped profile"},
-        {"'v100-dgx1-2x8'", "no shipped profile that has rows"},
+        {"'p100-4x4'", "no shipped profile that has rows"},
         {"[" ROW("f7", "0.5", "1", "1") "]", "one of f32, f64, bf16, f16, f8"},
         {"[" ROW("f32", "0.5", "1", "1") "," ROW("f32", "0.5", "1", "1") "]",
          "of no other row"},
@@ -91,36 +91,47 @@ static void as_measured(void)
         const char *hw;
         int64_t m, n, k;
         double ms;
+        enum topt_dtype type;
     } table[] = {
-        {"a100-80-dgx", 16384, 768, 768, 0.1043},
-        {"a100-80-dgx", 16384, 3072, 768, 0.3271},
-        {"a100-80-dgx", 4096, 4096, 4096, 0.5489},
-        {"a100-80-dgx", 32768, 4096, 1024, 1.1169},
-        {"a100-80-dgx", 1024, 3072, 16384, 0.3961},
-        {"a100-80-dgx", 32768, 8192, 512, 1.3033},
-        {"h100-80-dgx", 16384, 768, 768, 0.0328},
-        {"h100-80-dgx", 16384, 3072, 768, 0.1201},
-        {"h100-80-dgx", 4096, 4096, 4096, 0.1801},
-        {"h100-80-dgx", 32768, 4096, 1024, 0.4267},
-        {"h100-80-dgx", 1024, 3072, 16384, 0.1368},
-        {"h100-80-dgx", 32768, 8192, 512, 0.4760},
-        {"h200-dgx", 16384, 768, 768, 0.0319},
-        {"h200-dgx", 16384, 3072, 768, 0.1210},
-        {"h200-dgx", 4096, 4096, 4096, 0.1687},
-        {"h200-dgx", 32768, 4096, 1024, 0.4271},
-        {"h200-dgx", 1024, 3072, 16384, 0.1286},
-        {"h200-dgx", 32768, 8192, 512, 0.4274},
+        {"a100-80-dgx", 16384, 768, 768, 0.1043, TOPT_BF16},
+        {"a100-80-dgx", 16384, 3072, 768, 0.3271, TOPT_BF16},
+        {"a100-80-dgx", 4096, 4096, 4096, 0.5489, TOPT_BF16},
+        {"a100-80-dgx", 32768, 4096, 1024, 1.1169, TOPT_BF16},
+        {"a100-80-dgx", 1024, 3072, 16384, 0.3961, TOPT_BF16},
+        {"a100-80-dgx", 32768, 8192, 512, 1.3033, TOPT_BF16},
+        {"h100-80-dgx", 16384, 768, 768, 0.0328, TOPT_BF16},
+        {"h100-80-dgx", 16384, 3072, 768, 0.1201, TOPT_BF16},
+        {"h100-80-dgx", 4096, 4096, 4096, 0.1801, TOPT_BF16},
+        {"h100-80-dgx", 32768, 4096, 1024, 0.4267, TOPT_BF16},
+        {"h100-80-dgx", 1024, 3072, 16384, 0.1368, TOPT_BF16},
+        {"h100-80-dgx", 32768, 8192, 512, 0.4760, TOPT_BF16},
+        {"h200-dgx", 16384, 768, 768, 0.0319, TOPT_BF16},
+        {"h200-dgx", 16384, 3072, 768, 0.1210, TOPT_BF16},
+        {"h200-dgx", 4096, 4096, 4096, 0.1687, TOPT_BF16},
+        {"h200-dgx", 32768, 4096, 1024, 0.4271, TOPT_BF16},
+        {"h200-dgx", 1024, 3072, 16384, 0.1286, TOPT_BF16},
+        {"h200-dgx", 32768, 8192, 512, 0.4274, TOPT_BF16},
+        {"v100-dgx1-2x8", 1760, 7000, 1760, 3.376, TOPT_F32},
+        {"v100-dgx1-2x8", 4608, 24000, 1536, 25.936, TOPT_F32},
+        {"v100-dgx1-2x8", 1760, 7000, 1760, 0.485, TOPT_F16},
+        {"v100-dgx1-2x8", 2048, 7000, 2048, 0.599, TOPT_F16},
+        {"v100-dgx1-2x8", 4096, 7000, 4096, 2.092, TOPT_F16},
+        {"v100-dgx1-2x8", 1024, 48000, 2560, 2.384, TOPT_F16},
+        {"t4-g4dn", 2048, 7000, 2048, 12.579, TOPT_F32},
+        {"t4-g4dn", 2560, 7000, 2560, 2.169, TOPT_F16},
+        {"t4-g4dn", 4096, 7000, 4096, 5.531, TOPT_F16},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct topt_error err = {0};
         struct topt_hw *hw = topt_hw_load(table[i].hw, &err);
         int64_t outputs = table[i].m * table[i].n;
         int64_t bytes = 2 * (outputs + table[i].k * (table[i].m + table[i].n));
-        double ms = hw ? (double)topt_hw_product(hw, TOPT_BF16, 2 * outputs * table[i].k,
-                                                 outputs, bytes, 1)
-                                 .ns /
-                             1e6
-                       : 0;
+        double ms =
+            hw ? (double)topt_hw_product(hw, table[i].type, 2 * outputs * table[i].k,
+                                         outputs, bytes, 1)
+                         .ns /
+                     1e6
+               : 0;
         ok(ms > 0.85 * table[i].ms && ms < 1.15 * table[i].ms,
            "%s %lld x %lld x %lld: %.3f ms, measured %.3f", table[i].hw,
            (long long)table[i].m, (long long)table[i].n, (long long)table[i].k, ms,

@@ -26,6 +26,7 @@ static const struct bits eager_parts[] = {
     {"operators", TOPT_EAGER_OPERATORS | TOPT_EAGER_NORMS},
     {"scores", TOPT_EAGER_OPERATORS | TOPT_EAGER_NORMS | TOPT_EAGER_SCORES},
     {"loss", TOPT_EAGER_LOSS},
+    {"optimizer-loop", TOPT_EAGER_OPTIMIZER | TOPT_EAGER_LOOP},
     {"optimizer", TOPT_EAGER_OPTIMIZER},
     {"operators-but-norms", TOPT_EAGER_OPERATORS},
     {"metrics", TOPT_EAGER_METRICS},
@@ -36,7 +37,7 @@ static const struct bits offers[TOPT_OFFERS] = {
     {"optimizer", 1 << TOPT_OFFER_OPTIMIZER},
     {"parameters", 1 << TOPT_OFFER_PARAMETERS},
     {"activations", 1 << TOPT_OFFER_ACTIVATIONS}};
-enum { EAGER_PARTS = sizeof eager_parts / sizeof *eager_parts, EAGER_ALONE = 6 };
+enum { EAGER_PARTS = sizeof eager_parts / sizeof *eager_parts, EAGER_ALONE = 7 };
 
 int topt_name_find(const char *what, const char *name, const char *(*at)(unsigned),
                    unsigned n, unsigned *ret, struct topt_error *err)
