@@ -285,6 +285,21 @@ static int of_experts(const struct topt_tally *t, const struct topt_op *o, int e
  * took 267 us, 33 each (github.com/NVIDIA/TransformerEngine pull 3134, 2026-06). */
 enum { EXPERT_PRODUCT = 4 };
 
+/* What PyTorch's kernels take that add a micro-batch's gradients of parameters to those of the ones before
+ * (autograd's accumulate_grad.h), from the second on.  Ours do so on the way, and so do Megatron-LM's products
+ * (gradient_accumulation_fusion); of shards it is an instruction. */
+static int64_t adding_ns(const struct topt_tally *t, const struct topt_instr *i)
+{
+    const struct topt_op *o = &t->k->model->op[i->op];
+    const struct topt_settings *s = t->k->settings;
+    int64_t bytes = 0, rounds = s->gather == TOPT_GATHER_OPERATOR ? 1 : t->rounds;
+    for (int x = 0; i->backward && rounds > 1 && x < o->spec->noperands; x++)
+        if (i->grad[x] >= 0 && t->named[i->grad[x]].cls == TOPT_CLASS_GRAD &&
+            !t->named[i->grad[x]].rows)
+            bytes += 3 * bytes_of(t, i->grad[x]);
+    return bytes ? elementwise(t, bytes).ns * (rounds - 1) / rounds : 0;
+}
+
 /* All that a framework does in one direction, casts to few bits too, is priced with the first of our
  * kernels. */
 static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
@@ -299,6 +314,7 @@ static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
         t->kernels *= of_experts(t, o, EXPERT_PRODUCT);
     if (how != TOPT_EAGER_INSTEAD)
         time = own_kernel(t, i);
+    time.ns += adding_ns(t, i);
     if (how != TOPT_EAGER_ALIKE && !t->told) {
         time.ns += eager_pass(t, &e, i->backward).ns;
         t->kernels += e.kernels[i->backward];
