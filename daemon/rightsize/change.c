@@ -81,6 +81,16 @@ static int tell(const char *scontrol, const struct site_queued *j,
     return topt_command_tell(args, topt_clock_ms() + TELL_MS, err);
 }
 
+/* Of an array's lines that of those tasks that wait, else any. */
+static const struct site_queued *find(const struct site_queue *q, int64_t id)
+{
+    const struct site_queued *ret = NULL;
+    for (size_t i = 0; i < q->n; i++)
+        if (q->job[i].id == id || (!ret && q->job[i].array == id))
+            ret = &q->job[i];
+    return ret;
+}
+
 /* The job as it is now.  -1 where it can't be read, or is gone. */
 static int look(const char *scontrol, int64_t id, struct site_queued *ret,
                 struct rightsize_shape *ret_shape, struct topt_error *err)
@@ -90,10 +100,11 @@ static int look(const char *scontrol, int64_t id, struct site_queued *ret,
     int rc = site_ask_job(scontrol, id, TELL_MS, &said, err);
     if (!rc)
         rc = site_queue_read(said.s, &q, err);
-    if (!rc && (q.n != 1 || q.job[0].id != id))
+    const struct site_queued *j = rc ? NULL : find(&q, id);
+    if (!rc && !j)
         rc = topt_fail(err, TOPT_ERR_NOTFOUND, "the job has ended");
     if (!rc) {
-        *ret = q.job[0];
+        *ret = *j;
         rightsize_shape_of(ret, ret_shape);
     }
     site_queue_fini(&q);
@@ -157,11 +168,11 @@ enum rightsize_result rightsize_change(const char *scontrol, const struct site_q
         snprintf(detail, 240, "%.200s", err.text);
         return RIGHTSIZE_LEFT;
     }
-    if (!site_is_pending(&is) || strcmp(is.submitted, j->submitted) != 0 ||
+    int has_started = !site_is_pending(&is) || is.has_started;
+    if (has_started || strcmp(is.submitted, j->submitted) != 0 ||
         !rightsize_shape_is(&now, &from)) {
         snprintf(detail, 240, "%s",
-                 site_is_pending(&is) ? "it was changed meanwhile"
-                                      : "it started meanwhile");
+                 has_started ? "it started meanwhile" : "it was changed meanwhile");
         return RIGHTSIZE_LEFT;
     }
     for (int call = 0; call < 2; call++) {

@@ -203,6 +203,11 @@ static int read_all(struct journal *j, const char *path, int writes,
     int rc = text ? read_lines(j, text, err) : -1;
     if (!rc && writes && size > MOST)
         rc = put_aside(j, path, text, err);
+    /* A run that was killed may have left half a line, to which the next one must not be
+     * joined: neither could be read. */
+    size_t len = text ? strlen(text) : 0;
+    if (!rc && writes && len && text[len - 1] != '\n' && write(j->fd, "\n", 1) != 1)
+        rc = topt_fail(err, TOPT_ERR_IO, "%s", strerror(errno));
     free(text);
     return rc;
 }

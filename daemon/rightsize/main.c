@@ -172,7 +172,8 @@ static int decide(struct run *r, struct topt_error *err)
     for (size_t i = 0; !rc && i < r->plan.n; i++) {
         const struct rightsize_choice *c = &r->plan.choice[i];
         struct rightsize_shape to;
-        if (!is_asked(&r->a, c->job->id) || !(c->job->is_elastic || r->a.only_look))
+        if (c->task || !is_asked(&r->a, c->job->id) ||
+            !(c->job->is_elastic || r->a.only_look))
             continue;
         struct row *row = add_row(r, c->job, c->why);
         row->start_s = c->start_s < 0 ? -1 : c->start_s - now;

@@ -90,10 +90,23 @@ static void add_shape(struct model_job *j, int elastic)
     j->shape[j->nshapes++] = s;
 }
 
-void model_fix(struct model_job *j)
+void model_choose(struct model_job *j, int elastic)
 {
     j->nshapes = j->asked = 0;
-    add_shape(j, j->from);
+    add_shape(j, elastic);
+}
+
+void model_fix(struct model_job *j)
+{
+    model_choose(j, j->from);
+}
+
+size_t model_tasks(const struct model *m, size_t i)
+{
+    size_t n = 1;
+    while (i + n < m->njobs && m->job[i + n].job == m->job[i].job)
+        n++;
+    return n;
 }
 
 /* What it was submitted with is what it asked for. */
@@ -250,9 +263,12 @@ static int by_priority(const void *a, const void *b)
 {
     const struct site_queued *x = ((const struct model_job *)a)->job;
     const struct site_queued *y = ((const struct model_job *)b)->job;
+    int64_t task = ((const struct model_job *)a)->task;
+    int64_t other = ((const struct model_job *)b)->task;
     if (x->priority != y->priority)
         return x->priority > y->priority ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id);
+    return x->id != y->id ? (x->id > y->id) - (x->id < y->id)
+                          : (task > other) - (task < other);
 }
 
 /* Which sets of nodes a job can be on: those of its partitions, features and type. */
@@ -270,13 +286,32 @@ static int set_serves(const struct site_slurm *s, const struct model *m,
     return j->serves ? 0 : -1;
 }
 
+/* Tasks of an array that are planned, so that those of all arrays are not too many. */
+static int64_t most_tasks(const struct site_queue *q)
+{
+    int64_t arrays = 0;
+    for (size_t i = 0; i < q->n; i++)
+        arrays += site_waits(&q->job[i]) && q->job[i].array_tasks > 1;
+    return topt_max(1, topt_min(MODEL_TASKS, MODEL_ALL_TASKS / topt_max(1, arrays)));
+}
+
+/* Entries of a job: tasks of an array that may run at once; 0 where it is not planned. */
+static int64_t entries_of(const struct site_queued *j, int64_t most)
+{
+    int64_t n = topt_min(most, topt_max(1, j->array_tasks));
+    if (j->array_most)
+        n = topt_min(n, j->array_most);
+    return site_waits(j) && own_shape(j).each.gpus ? n : 0;
+}
+
 static int add_jobs(const struct site_slurm *s, const struct site_queue *q,
                     struct model *m)
 {
+    int64_t most = most_tasks(q);
     int rc = 0;
     for (size_t i = 0; i < q->n; i++)
-        if (site_waits(&q->job[i]) && own_shape(&q->job[i]).each.gpus)
-            m->job[m->njobs++].job = &q->job[i];
+        for (int64_t n = entries_of(&q->job[i], most), k = 0; k < n; k++)
+            m->job[m->njobs++] = (struct model_job){.job = &q->job[i], .task = k};
     qsort(m->job, m->njobs, sizeof *m->job, by_priority);
     for (size_t i = 0; !rc && i < m->njobs; i++) {
         const struct site_queued *j = m->job[i].job;
@@ -292,12 +327,15 @@ static int add_jobs(const struct site_slurm *s, const struct site_queue *q,
 
 static int build(const struct site_slurm *s, const struct site_queue *q, struct model *m)
 {
-    size_t nodes = s->nnodes * SITE_TYPES + 1;
+    size_t nodes = s->nnodes * SITE_TYPES + 1, jobs = 1;
+    int64_t most = most_tasks(q);
+    for (size_t i = 0; i < q->n; i++)
+        jobs += (size_t)entries_of(&q->job[i], most);
     m->node = calloc(nodes, sizeof *m->node);
     m->of = calloc(nodes, sizeof *m->of);
     m->type = calloc(nodes, sizeof *m->type);
-    m->job = calloc(q->n + 1, sizeof *m->job);
-    m->planned = calloc(q->n + 1, sizeof *m->planned);
+    m->job = calloc(jobs, sizeof *m->job);
+    m->planned = calloc(jobs, sizeof *m->planned);
     if (!m->node || !m->of || !m->type || !m->job || !m->planned)
         return -1;
     for (size_t i = 0; i < s->nnodes; i++)

@@ -6,6 +6,7 @@
  * limit, by the predicted time of a step.  A running job without a limit is held for a year,
  * as nobody knows when it ends: nothing is put off for what it holds.  A waiting one is taken
  * to be as long as those that run have run on average, or as the longest limit.
+ * An array is as many jobs as may run of it at once.
  * Thread safety: plain values. */
 #ifndef TOPT_RIGHTSIZE_MODEL_H
 #define TOPT_RIGHTSIZE_MODEL_H
@@ -13,11 +14,13 @@
 #include "queue.h"
 #include "topt_allocate.h"
 
-enum { MODEL_SHAPES = TOPT_ELASTIC_MOST };
+/* Of an array so many tasks are planned at most, and of all arrays. */
+enum { MODEL_SHAPES = TOPT_ELASTIC_MOST, MODEL_TASKS = 32, MODEL_ALL_TASKS = 1000 };
 
-/* A waiting job. */
+/* A waiting job, or one of the tasks of an array, which follow each other. */
 struct model_job {
     const struct site_queued *job; /* borrowed */
+    int64_t task;                  /* of an array: from 0 on */
     int from; /* its present shape, of job->elastic; -1: none of them */
     struct topt_alloc_shape shape[MODEL_SHAPES];
     int elastic
@@ -52,6 +55,10 @@ void model_fini(struct model *m);
 void model_allow(struct model_job *j, int elastic);
 /* It is rigid again. */
 void model_fix(struct model_job *j);
+/* It has this shape, and no choice. */
+void model_choose(struct model_job *j, int elastic);
+/* How many entries from 'i' on are tasks of the same array; 1: it is none. */
+size_t model_tasks(const struct model *m, size_t i);
 /* Put what jobs may have into 'p'. */
 void model_update(struct model *m);
 

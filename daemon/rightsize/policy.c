@@ -7,6 +7,7 @@
 
 #include "bound.h"
 #include "model.h"
+#include "topt_minmax.h"
 
 enum { USERS_MOST = 256, ROUNDS_MOST = 8 };
 
@@ -17,6 +18,9 @@ struct deal {
     size_t npast;
     struct model m;
     struct topt_alloc_plan plan;
+    struct spell {
+        int64_t start_s, end_s; /* -1: never */
+    } * asked; /* of each job, as everybody asked, before arrays are given a shape */
     struct rightsize_plan *ret;
     struct {
         int64_t uid, changes;
@@ -113,7 +117,9 @@ static const char *why_fixed(const struct deal *d, const struct model_job *m)
     if (!j->is_batch)
         return "it is no batch job";
     if (!j->is_plain)
-        return "it is an array, names nodes, or can't be read";
+        return "it names nodes, or can't be read";
+    if (j->array && !site_is_whole_array(j))
+        return "tasks of its array have started, and Slurm resizes none then";
     if (m->from < 0)
         return "no plan of its present shape travels with it";
     if (d->limits->partitions && !shares(j->partition, d->limits->partitions))
@@ -160,7 +166,7 @@ static int cut(struct deal *d)
     for (size_t i = 0; i < d->m.njobs; i++) {
         struct rightsize_choice *c = &d->ret->choice[i];
         int64_t *of_user = changes_of(d, c->job->uid);
-        if (changes_to(d, i) < 0)
+        if (changes_to(d, i) < 0 || c->task)
             continue;
         if (changes < d->limits->jobs && of_user && *of_user < d->limits->per_user) {
             changes++;
@@ -171,13 +177,68 @@ static int cut(struct deal *d)
                  changes < d->limits->jobs
                      ? "the run has changed enough of its user's (--max-per-user)"
                      : "the run has changed enough (--max-jobs)");
-        model_fix(&d->m.job[i]);
+        for (size_t k = model_tasks(&d->m, i); k-- > 0;)
+            model_fix(&d->m.job[i + k]);
         cuts++;
     }
     return cuts;
 }
 
-/* Plan until the changes are no more than a run may do; each time fewer jobs may change. */
+/* Tasks of an array have one shape, in which the first of them starts now, or stay as they
+ * are: how many arrays that settles. */
+static int settle(struct deal *d)
+{
+    int changes = 0;
+    for (size_t i = 0, n; i < d->m.njobs; i += n) {
+        n = model_tasks(&d->m, i);
+        int to = changes_to(d, i);
+        if (n == 1 || d->m.job[i].nshapes == 1)
+            continue;
+        for (size_t k = i; k < i + n; k++)
+            model_choose(&d->m.job[k], to < 0 ? d->m.job[k].from : to);
+        changes++;
+    }
+    return changes;
+}
+
+static int64_t end_at(const struct deal *d, size_t i, const struct topt_alloc_spot *s)
+{
+    return topt_allocate_end(&d->m.p.job[i], s);
+}
+
+/* Ends anything later than as everybody asked?  Then arrays stay as they are: how many had
+ * another shape. */
+static int give_up(struct deal *d)
+{
+    int late = 0, changes = 0;
+    for (size_t i = 0; i < d->m.njobs; i++)
+        late |=
+            d->asked[i].end_s >= 0 && end_at(d, i, &d->plan.spot[i]) > d->asked[i].end_s;
+    for (size_t i = 0, n; late && i < d->m.njobs; i += n) {
+        n = model_tasks(&d->m, i);
+        if (n == 1 || d->m.job[i].elastic[0] == d->m.job[i].from)
+            continue;
+        for (size_t k = i; k < i + n; k++)
+            model_fix(&d->m.job[k]);
+        snprintf(d->ret->choice[i].why, sizeof d->ret->choice[i].why,
+                 "another number of GPUs for all of its tasks would make one of them, or "
+                 "another job, late");
+        changes++;
+    }
+    return changes;
+}
+
+static int remember(struct deal *d)
+{
+    d->asked = calloc(d->m.njobs + 1, sizeof *d->asked);
+    for (size_t i = 0; d->asked && i < d->m.njobs; i++)
+        d->asked[i] =
+            (struct spell){d->plan.asked[i].start_s, end_at(d, i, &d->plan.asked[i])};
+    return d->asked ? 0 : -1;
+}
+
+/* Plan until the changes are no more than a run may do, and arrays have one shape; each time
+ * fewer jobs may change. */
 static int plan(struct deal *d, struct topt_error *err)
 {
     for (int n = 0;; n++) {
@@ -186,10 +247,28 @@ static int plan(struct deal *d, struct topt_error *err)
         model_update(&d->m);
         if (topt_allocate(&d->m.p, d->limits->solver, &d->plan, err))
             return -1;
-        if (!cut(d))
+        if (!n && remember(d))
+            return topt_nomem(err, "the queue");
+        if (!(settle(d) + cut(d)) && !give_up(d))
             return 0;
         topt_allocate_fini(&d->plan);
     }
+}
+
+/* What an array gains. */
+static void tell_array(const struct deal *d, size_t i, char ret[240])
+{
+    int64_t n = (int64_t)model_tasks(&d->m, i), earlier = 0;
+    const struct model_job *j = &d->m.job[i];
+    for (size_t k = i; k < i + (size_t)n; k++)
+        earlier += topt_max(0, d->asked[k].end_s - end_at(d, k, &d->plan.spot[k]));
+    snprintf(
+        ret, 240,
+        "with %lld GPUs for each of its %lld tasks they end %lld min earlier, on "
+        "average, than with the %lld that they asked for",
+        (long long)topt_allocate_gpus(&j->shape[d->plan.spot[i].shape]),
+        (long long)j->job->array_tasks, (long long)(earlier / n / 60),
+        (long long)topt_elastic_gpus(&j->job->elastic.shape[j->job->elastic.submitted]));
 }
 
 static int tell(struct deal *d, struct topt_error *err)
@@ -198,13 +277,15 @@ static int tell(struct deal *d, struct topt_error *err)
         struct rightsize_choice *c = &d->ret->choice[i];
         char words[240];
         c->start_s = d->plan.spot[i].start_s;
-        c->asked_start_s = d->plan.asked[i].start_s;
+        c->asked_start_s = d->asked[i].start_s;
         c->to = changes_to(d, i);
         if (c->to >= 0)
             c->time_s = model_limit(c->job, c->from, c->to);
-        d->ret->changes += c->to >= 0;
+        d->ret->changes += c->to >= 0 && !c->task;
         if (topt_allocate_why(&d->m.p, &d->plan, i, words, sizeof words, err))
             return -1;
+        if (c->to >= 0 && model_tasks(&d->m, i) > 1)
+            tell_array(d, i, words);
         if (*c->why)
             snprintf(words, sizeof words, "%s", c->why);
         snprintf(c->why, sizeof c->why, "%s", words);
@@ -225,11 +306,16 @@ static int decide(struct deal *d, const struct site_queue *q, int64_t now_s,
     d->ret->idle = d->m.idle;
     d->ret->gpus = d->m.gpus;
     d->ret->n = d->m.njobs;
+    if (!(d->ret->choice = calloc(d->m.njobs + 1, sizeof *d->ret->choice)))
+        return topt_nomem(err, "the queue");
     for (size_t i = 0; i < d->m.njobs; i++) {
         struct model_job *j = &d->m.job[i];
         const char *why = why_fixed(d, j);
-        d->ret->choice[i] = (struct rightsize_choice){
-            .job = j->job, .from = j->from, .to = -1, .time_s = j->job->time_s};
+        d->ret->choice[i] = (struct rightsize_choice){.job = j->job,
+                                                      .task = j->task,
+                                                      .from = j->from,
+                                                      .to = -1,
+                                                      .time_s = j->job->time_s};
         if (!why)
             allow_all(d, j);
         else if (j->job->is_elastic)
@@ -248,11 +334,10 @@ int rightsize_decide(const struct site_slurm *s, const struct site_queue *q,
 {
     struct deal d = {
         .slurm = s, .limits = limits, .past = past, .npast = npast, .ret = ret};
-    *ret = (struct rightsize_plan){.choice = calloc(q->n + 1, sizeof *ret->choice)};
-    if (!ret->choice)
-        return topt_nomem(err, "the queue");
+    *ret = (struct rightsize_plan){.n = 0};
     int rc = decide(&d, q, now_s, err);
     topt_allocate_fini(&d.plan);
+    free(d.asked);
     model_fini(&d.m);
     if (rc)
         rightsize_plan_fini(ret);

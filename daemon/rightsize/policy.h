@@ -9,6 +9,10 @@
  * slower than the one that was submitted, or if the partition, the QOS or the account
  * forbids it.  The time limit is scaled with the predicted time.
  *
+ * An array of which no task has started is changed as a whole: its tasks are planned one by
+ * one, all get the shape with which the first of them starts now, and the plan is made again.
+ * Where a job, or a task, then ends later than as everybody asked the array stays as it is.
+ *
  * The decision is a pure function of its input.  Thread safety: plain values. */
 #ifndef TOPT_RIGHTSIZE_POLICY_H
 #define TOPT_RIGHTSIZE_POLICY_H
@@ -37,6 +41,7 @@ struct rightsize_past {
 
 struct rightsize_choice {
     const struct site_queued *job; /* borrowed from the queue */
+    int64_t task;   /* of an array, which is changed as a whole: the first says how */
     int from, to;   /* shapes of job->elastic; 'to' -1: it stays as it is */
     int64_t time_s; /* its new limit; 0: none */
     int64_t start_s, asked_start_s; /* planned, and as everybody asked; -1: never */
@@ -44,7 +49,8 @@ struct rightsize_choice {
 };
 
 struct rightsize_plan {
-    struct rightsize_choice *choice; /* of every waiting job with GPUs, by priority */
+    struct rightsize_choice
+        *choice; /* of every waiting job with GPUs, or task, by priority */
     size_t n;
     int64_t idle, gpus; /* of the nodes that are up */
     size_t changes;

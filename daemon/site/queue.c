@@ -139,6 +139,29 @@ static void take_shape(struct line *l, struct site_queued *j)
     j->time_s = limit > 0 ? limit : 0;
 }
 
+/* "3", "1-9:2,12%4": no tasks where the list is too long for Slurm to say it all. */
+static void take_array(struct line *l, struct site_queued *j)
+{
+    char text[SITE_WORDS];
+    int64_t first, last, step, n = 0;
+    j->array = take_number(l, "ArrayJobId");
+    take(l, "ArrayTaskId", text, sizeof text);
+    char *at = text;
+    for (; *at >= '0' && *at <= '9'; at += *at == ',') {
+        first = last = strtoll(at, &at, 10);
+        step = 1;
+        if (*at == '-')
+            last = strtoll(at + 1, &at, 10);
+        if (*at == ':')
+            step = strtoll(at + 1, &at, 10);
+        if (last < first || step < 1)
+            return;
+        n += (last - first) / step + 1;
+    }
+    j->array_most = *at == '%' ? strtoll(at + 1, &at, 10) : 0;
+    j->array_tasks = *at ? 0 : n;
+}
+
 /* All of the list, which may be long. */
 static char *take_list(struct line *l)
 {
@@ -156,8 +179,8 @@ static char *take_list(struct line *l)
 /* Words that tie a job to nodes, or make it more than one. */
 static int is_plain(struct line *l)
 {
-    static const char *const not [] = {"ArrayJobId", "HetJobId", "ReqNodeList",
-                                       "ExcNodeList", "Reservation"};
+    static const char *const not [] = {"HetJobId", "ReqNodeList", "ExcNodeList",
+                                       "Reservation"};
     char text[SITE_NAME];
     for (size_t i = 0; i < sizeof not / sizeof *not ; i++) {
         take(l, not [i], text, sizeof text);
@@ -173,6 +196,7 @@ static int read_job(const char *s, size_t len, struct site_queued *ret)
     *ret = (struct site_queued){0};
     ret->id = take_number(&l, "JobId");
     take(&l, "JobState", ret->state, sizeof ret->state);
+    take_array(&l, ret);
     if (!ret->id || (strcmp(ret->state, "PENDING") && strcmp(ret->state, "RUNNING")))
         return 0;
     take_user(&l, ret);
@@ -198,14 +222,27 @@ static int read_job(const char *s, size_t len, struct site_queued *ret)
 
 int site_queue_read(const char *jobs, struct site_queue *ret, struct topt_error *err)
 {
-    size_t lines = 1;
+    size_t lines = 1, nstarted = 0;
     for (const char *p = jobs; *p; p++)
         lines += *p == '\n';
+    int64_t *started =
+        calloc(lines, sizeof *started); /* arrays with tasks of their own */
     *ret = (struct site_queue){.job = calloc(lines, sizeof *ret->job)};
-    if (!ret->job)
+    if (!ret->job || !started) {
+        free(started);
+        site_queue_fini(ret);
         return topt_nomem(err, "the queue");
-    for (const char *p = jobs; *p; p += strcspn(p, "\n"), p += *p == '\n')
-        ret->n += (size_t)read_job(p, strcspn(p, "\n"), &ret->job[ret->n]);
+    }
+    for (const char *p = jobs; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+        struct site_queued *j = &ret->job[ret->n];
+        ret->n += (size_t)read_job(p, strcspn(p, "\n"), j);
+        if (j->array && (j->array != j->id || !site_is_pending(j)))
+            started[nstarted++] = j->array;
+    }
+    for (size_t i = 0; i < ret->n; i++)
+        for (size_t k = 0; ret->job[i].array && k < nstarted; k++)
+            ret->job[i].has_started |= ret->job[i].array == started[k];
+    free(started);
     return 0;
 }
 
@@ -220,6 +257,11 @@ void site_queue_fini(struct site_queue *q)
 int site_is_pending(const struct site_queued *j)
 {
     return !strcmp(j->state, "PENDING");
+}
+
+int site_is_whole_array(const struct site_queued *j)
+{
+    return j->array == j->id && j->array_tasks > 0 && !j->has_started;
 }
 
 int site_waits(const struct site_queued *j)

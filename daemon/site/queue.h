@@ -14,9 +14,14 @@ struct site_queued {
     char constraint[SITE_WORDS], gpu_type[SITE_NAME], state[32], reason[SITE_NAME];
     /* When, as Slurm writes it: job numbers are used again, but not with the same time. */
     char submitted[32];
-    /* It is no array, no part of a heterogeneous job, names no nodes, and its line says
-     * each thing once. */
+    /* It is no part of a heterogeneous job, names no nodes, and its line says each thing
+     * once. */
     int is_plain;
+    /* The array that it is of (0: none), how many tasks the line is of, how many of these
+     * may run at once (0: any), and whether a task of the array has its own line, as those that
+     * have started do.  Slurm resizes an array as a whole, before any has. */
+    int64_t array, array_tasks, array_most;
+    int has_started;
     int is_batch;
     int64_t nodes, most_nodes, gpus_per_node; /* nodes: the least */
     int64_t gpus; /* where they are asked for without nodes of them (--gpus); else 0 */
@@ -43,6 +48,8 @@ int site_queue_read(const char *jobs, struct site_queue *ret,
 void site_queue_fini(struct site_queue *q);
 
 int site_is_pending(const struct site_queued *j);
+/* An array of which all tasks wait, in one line. */
+int site_is_whole_array(const struct site_queued *j);
 /* It waits for nodes, not for a time, another job or a person. */
 int site_waits(const struct site_queued *j);
 

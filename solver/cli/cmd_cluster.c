@@ -14,7 +14,8 @@ enum { MOST_CURVES = 64, MOST_POLICIES = 16, MOST_BYTES = 1 << 24 };
 
 struct args {
     const char *policies, *kinds, *svg, *output;
-    int64_t nodes, gpus_per_node, seed, jobs, depth, round_s, restart_s, checkpoint_s;
+    int64_t nodes, gpus_per_node, seed, jobs, depth, round_s, restart_s, checkpoint_s,
+        limit_step_s;
     double load, most, least, share, reserve, failure_h, repair_h, error;
     int json, milp, any_kind;
 };
@@ -72,6 +73,8 @@ static const struct topt_option options[] = {
      "between checkpoints: a failure loses what was done since (default: 3600)"},
     {"error", TOPT_OPT_REAL, AT(error), "X",
      "spread of predicted times: the standard deviation of their logarithm (default: 0)"},
+    {"limit-step", TOPT_OPT_COUNT, AT(limit_step_s), "SECONDS",
+     "plans know lengths as limits, in multiples of this (default: exactly)"},
     {"svg", TOPT_OPT_STRING, AT(svg), "FILE", "draw the cluster over time"},
     {"json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"},
     {"o", TOPT_OPT_STRING, AT(output), "FILE", "write the result to a file"},
@@ -291,7 +294,8 @@ static int cluster(struct session *s, const char *const *words, int n,
         .failure_s = 3600 * s->a.failure_h,
         .repair_s = (int64_t)(3600 * s->a.repair_h),
         .checkpoint_s = s->a.checkpoint_s,
-        .error = s->a.error};
+        .error = s->a.error,
+        .limit_step_s = s->a.limit_step_s};
     if (s->a.milp) {
         if (topt_milp_program(s->queue, sizeof s->queue, err))
             return -1;

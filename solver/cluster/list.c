@@ -157,9 +157,8 @@ static void add_running(const struct sim *s, struct plan *plan)
         const struct sim_job *j = &s->job[i];
         struct topt_alloc_shape has = sim_shape(s, i, j->current);
         int64_t run = (int64_t)(j->error * (double)(j->end_s - j->since_s - j->pause_s));
-        int64_t end = j->since_s + j->pause_s + topt_max(run, 1);
-        if (j->current == SIM_DOOMED)
-            end = j->since_s + has.run_s;
+        run = j->current == SIM_DOOMED ? has.run_s : j->pause_s + topt_max(run, 1);
+        int64_t end = j->since_s + sim_limit(s, run);
         for (int64_t n = 0; n < has.nodes; n++)
             plan->held[plan->p.nheld++] =
                 (struct topt_alloc_held){.job = (int64_t)i + 1,

@@ -75,11 +75,17 @@ static int64_t left_s(const struct sim *s, size_t i, int shape, double error)
     return topt_max(1, (int64_t)(error * s->job[i].left * (double)run + 0.5));
 }
 
+int64_t sim_limit(const struct sim *s, int64_t run_s)
+{
+    int64_t step = topt_max(1, s->o->limit_step_s);
+    return (run_s + step - 1) / step * step;
+}
+
 int64_t sim_predicted_s(const struct sim *s, size_t i, int shape)
 {
-    return restart_of(s, i) + (shape == SIM_DOOMED
-                                   ? sim_shape(s, i, shape).run_s
-                                   : left_s(s, i, shape, s->job[i].error));
+    return sim_limit(s, restart_of(s, i) + (shape == SIM_DOOMED
+                                                ? sim_shape(s, i, shape).run_s
+                                                : left_s(s, i, shape, s->job[i].error)));
 }
 
 /* ---- lists ------------------------------------------------------------------------- */

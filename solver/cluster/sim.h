@@ -51,6 +51,8 @@ int64_t sim_gpus(const struct sim *s, size_t i, int shape);
 int64_t sim_cost(const struct sim *s, size_t i, int shape);
 /* How long the work that is left is predicted to take, with the restart that it needs. */
 int64_t sim_predicted_s(const struct sim *s, size_t i, int shape);
+/* A length as whoever plans knows it: as a limit. */
+int64_t sim_limit(const struct sim *s, int64_t run_s);
 /* The points of the kind that it asked for: from the first to before the last. */
 int sim_first(const struct sim_job *j);
 int sim_last(const struct sim_job *j);

@@ -101,6 +101,8 @@ struct topt_cluster_options {
     int64_t repair_s;     /* until it is back */
     int64_t checkpoint_s; /* what a job did since the last is lost where its node fails */
     double error; /* predicted times are exp(error * normal) times the true ones */
+    int64_t
+        limit_step_s; /* lengths are planned as limits, in multiples of this; 0: exactly */
     const struct topt_alloc_solver *solver; /* NULL: none */
 };
 

@@ -1,7 +1,8 @@
 /* test_allocate.c - plans of a queue held to plain backfill, to what they promise, and to the
  * best of all plans; the MILP's text; sentences.
  *
- * Usage: allocate_plans TOPT-QUEUE, which need not be there. */
+ * Usage: allocate_plans TOPT-QUEUE [N]: the solver need not be there; N: print so many small queues,
+ * a line of JSON each, with the sums of ends found for them, for another oracle (milp.py). */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -195,6 +196,76 @@ static void test_least(int tries, char *queue)
            has_queue ? "" : " (not there)", exact[1], asked,
            100.0 * (double)gained[1] / (double)could, of_milp);
     ok(gained[0] * 10 >= could * 9, "nine tenths of what could be gained are");
+}
+
+/* ---- for another oracle ------------------------------------------------------------ */
+
+static void print_shape(const struct instance *x, const struct topt_alloc_shape *s,
+                        int is_first)
+{
+    printf("%s{\"nodes\":%lld,\"takes\":[%lld,%lld,%lld],\"whole\":%d,\"run\":%lld,"
+           "\"serves\":[",
+           is_first ? "" : ",", (long long)s->nodes, (long long)s->each.gpus,
+           (long long)s->each.cpus, (long long)s->each.memory_mib, s->is_whole,
+           (long long)s->run_s);
+    for (size_t i = 0; i < x->p.nnodes; i++)
+        printf("%s%d", i ? "," : "", s->serves[x->node[i].set]);
+    printf("]}");
+}
+
+static void print_instance(const struct instance *x, const struct topt_alloc_plan *a)
+{
+    printf("{\"permille\":%lld,\"share\":%lld,\"nodes\":[", (long long)a->permille,
+           (long long)x->p.share_permille);
+    for (size_t i = 0; i < x->p.nnodes; i++)
+        printf("%s[%lld,%lld,%lld]", i ? "," : "", (long long)x->node[i].has.gpus,
+               (long long)x->node[i].has.cpus, (long long)x->node[i].has.memory_mib);
+    printf("],\"held\":[");
+    for (size_t i = 0; i < x->p.nheld; i++)
+        printf("%s[%zu,%lld,%lld,%lld,%lld,%lld]", i ? "," : "", x->held[i].node,
+               (long long)x->held[i].takes.gpus, (long long)x->held[i].takes.cpus,
+               (long long)x->held[i].takes.memory_mib, (long long)x->held[i].from_s,
+               (long long)x->held[i].to_s);
+    printf("],\"jobs\":[");
+    for (size_t i = 0; i < x->p.njobs; i++) {
+        const struct topt_alloc_job *j = &x->job[i];
+        printf("%s{\"from\":%lld,\"start\":%lld,\"asked\":%d,\"shapes\":[", i ? "," : "",
+               (long long)j->from_s, (long long)a->asked[i].start_s, j->asked);
+        for (int k = 0; k < j->nshapes; k++)
+            print_shape(x, &j->shape[k], !k);
+        printf("]}");
+    }
+    printf("],");
+}
+
+/* Queues in which all jobs start as they asked, and the sums of ends of the greedy plan, of
+ * that with the solver and of the best. */
+static int print_queues(int n, char *queue)
+{
+    const struct topt_alloc_solver solver = {topt_milp_ask, queue};
+    struct instance x;
+    while (n > 0) {
+        struct topt_alloc_plan a, b;
+        int64_t start[JOBS];
+        int all_start = 1;
+        make(&x, (size_t)draw(2, 4), 0);
+        backfill(&x.p, start);
+        for (size_t i = 0; i < x.p.njobs; i++)
+            all_start &= start[i] >= 0;
+        if (!all_start)
+            continue;
+        if (topt_allocate(&x.p, NULL, &a, NULL) ||
+            topt_allocate(&x.p, access(queue, X_OK) ? NULL : &solver, &b, NULL))
+            return 1;
+        print_instance(&x, &a);
+        printf("\"asked\":%lld,\"greedy\":%lld,\"milp\":%lld,\"best\":%lld}\n",
+               (long long)a.as_asked_s, (long long)a.ends_s, (long long)b.ends_s,
+               (long long)least_sum(&x.p, start, a.permille, a.as_asked_s));
+        topt_allocate_fini(&a);
+        topt_allocate_fini(&b);
+        n--;
+    }
+    return 0;
 }
 
 /* Queues that are too large for the best of all plans. */
@@ -445,6 +516,8 @@ static void test_stops(void)
 int main(int argc, char **argv)
 {
     state = 20261129;
+    if (argc > 2)
+        return print_queues(atoi(argv[2]), argv[1]);
     printf("# seed %llu\n", (unsigned long long)state);
     if (argc < 2)
         skip_all("usage: allocate_plans TOPT-QUEUE");

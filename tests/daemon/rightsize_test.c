@@ -86,7 +86,7 @@ static void decided(const char *text, struct topt_text *jobs, int used_1, int us
         abort();
     for (size_t i = 0; i < p.n; i++) {
         const struct rightsize_choice *c = &p.choice[i];
-        if (!c->job->is_elastic)
+        if (!c->job->is_elastic || c->task)
             continue;
         const struct topt_elastic_shape *to =
             c->to < 0 ? NULL : &c->job->elastic.shape[c->to];
@@ -232,14 +232,65 @@ static void test_timeline(void)
     limit = "01:00:00";
 }
 
+static void add_running(struct topt_text *t, int id, const char *node, int gpus,
+                        int minutes)
+{
+    time_t end = now_s + 60 * minutes;
+    char when[40];
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", localtime(&end));
+    topt_text_add(t,
+                  "JobId=%d UserId=u5(5) JobState=RUNNING Priority=1 TimeLimit=01:00:00 "
+                  "EndTime=%s NodeList=%s NumNodes=1 NumCPUs=%d "
+                  "TresPerNode=gres:gpu:%d\n",
+                  id, when, node, gpus, gpus);
+}
+
+/* Arrays are changed as a whole, before any of their tasks has started. */
+static void test_arrays(void)
+{
+    static const char array[] = "ArrayJobId=1 ArrayTaskId=1-5:2,9%3";
+    struct topt_text t = {0};
+    struct site_queue q;
+    add_job(&t, 1, 1, 4, "Resources", array, SHAPES("", "", "*", ""));
+    if (site_queue_read(t.s, &q, NULL))
+        abort();
+    ok(q.job[0].array_tasks == 4 && q.job[0].array_most == 3 &&
+           site_is_whole_array(&q.job[0]),
+       "an array of four tasks, of which three at once");
+    site_queue_fini(&q);
+    decided("all of its tasks", &t, 2, 2, &usual, NULL, "1:1x2/120",
+            "with 2 GPUs for each of its 4 tasks they end");
+    add_job(&t, 1, 1, 4, "Resources", array, SHAPES("", "", "*", ""));
+    add_job(&t, 2, 1, 4, "Priority", "", SHAPES("", "", "*", ""));
+    decided("and what they have is not the next one's", &t, 2, 4, &usual, NULL,
+            "1:1x2/120 2:-", "");
+    add_job(&t, 1, 1, 4, "Resources", array, SHAPES("", "", "*", ""));
+    topt_text_add(&t, "JobId=7 ArrayJobId=1 ArrayTaskId=0 JobState=COMPLETED\n");
+    decided("a task has started", &t, 2, 2, &usual, NULL, "1:-", "have started");
+    add_job(&t, 1, 1, 4, "Resources", "ArrayJobId=1 ArrayTaskId=1-5,7-9,...",
+            SHAPES("", "", "*", ""));
+    decided("a list that Slurm cuts", &t, 2, 2, &usual, NULL, "1:-", "have started");
+    /* The first task would end a minute earlier with two GPUs, the second four minutes later. */
+    limit = "00:09:00";
+    add_running(&t, 50, "n1", 2, 10);
+    add_running(&t, 51, "n2", 4, 15);
+    add_job(&t, 1, 1, 4, "Resources", "ArrayJobId=1 ArrayTaskId=1-2",
+            SHAPES("", "", "*", ""));
+    decided("not all of its tasks", &t, 2, 4, &usual, NULL, "1:-", "would make one");
+    add_running(&t, 50, "n1", 2, 10);
+    add_running(&t, 51, "n2", 4, 15);
+    add_job(&t, 1, 1, 4, "Resources", "ArrayJobId=1 ArrayTaskId=1-2%1",
+            SHAPES("", "", "*", ""));
+    decided("one at a time", &t, 2, 4, &usual, NULL, "1:1x2/18", "");
+    limit = "01:00:00";
+}
+
 static void test_left_alone(void)
 {
     struct topt_text t = {0};
     struct rightsize_limits l = usual;
     struct rightsize_past past = {
         .job = 1, .age_s = 10, .submitted = "2026-11-23T06:07:01"};
-    add_job(&t, 1, 1, 4, "Resources", "ArrayJobId=1", SHAPES("", "", "*", ""));
-    decided("an array", &t, 2, 3, &usual, NULL, "1:-", "an array");
     add_job(&t, 1, 1, 4, "Resources", "ArrayJobId=(null) UserId=u2(2)",
             SHAPES("", "", "*", ""));
     decided("a line that says two things", &t, 2, 3, &usual, NULL, "1:-",
@@ -569,6 +620,7 @@ int main(void)
         abort();
     test_policy();
     test_timeline();
+    test_arrays();
     test_left_alone();
     test_change();
     test_meanwhile();

@@ -38,7 +38,7 @@ sbatch --topt-gpus=4 $topt --topt-batch=4 --topt-dry-run script.sh 2>err
 like "$(grep travel err)" "plans for 1 and 2 GPUs travel" "no plan that needs more of the script travels: 8 GPUs would split operators"
 hand=$(sbatch --parsable --hold --topt-gpus=4 $topt -o out.hand script.sh 2>err)
 none=$(sbatch --parsable --hold --topt-gpus=4 $topt --topt-elastic=1,2 -o out.none script.sh 2>err)
-array=$(sbatch --parsable --array=1-2 --topt-gpus=4 $topt -o /dev/null script.sh 2>err)
+array=$(sbatch --parsable --hold --array=1-2 --topt-gpus=4 $topt -o out.array.%a script.sh 2>err)
 plain=$(sbatch --parsable --topt-gpus=4 $topt --topt-elastic=no -o /dev/null script.sh 2>err)
 is "$(wc -l <err)/$(field "$plain" Comment)" "1/" "a job that did not agree says nothing"
 waits "$four"
@@ -98,12 +98,30 @@ is "$?" 0 "topt queue: $(grep -E "^ +$plain " said)"
 like "$(grep -E "^ +$plain " said)" "as it asked" "jobs that did not agree are in it, too"
 like "$(head -1 said)" "GPUs are idle" "and what is idle"
 
-scancel "$plain" "$array"
+scancel "$plain"
 scontrol release "$four"
 waits "$four"
 rightsize --apply --settle 0
 is "$?/$(shape "$four")" "0/1/4/gres:gpu:4" "and left alone: $(grep "^ *$four" said)"
 scancel "$four"
+
+# --- an array, all of its tasks at once; two GPUs of each node are idle
+scontrol release "$array"
+waits "$array"
+rightsize --apply --job "$array"
+like "$(cat said)" "with 2 GPUs for each of its 2 tasks" "an array: $(grep "^ *$array" said)"
+wait_job "$array"
+is "$(cat out.array.1 out.array.2 2>/dev/null | grep -c "^ran 2 1 2 2 TOPT_GPUS=2")" 2 "both of its tasks run by the plan of two: $(grep "^job" said)"
+array=$(sbatch --parsable --array=1-2 --topt-gpus=2 $topt -o /dev/null --wrap "sleep 600" 2>err)
+left=200
+while [ "$(squeue -h -j "$array" -t RUNNING | wc -l)" = 0 ] && [ $left -gt 0 ]; do
+    left=$((left - 1))
+    sleep 0.05
+done
+scontrol update "JobId=$array" NumNodes=1-1 NumTasks=1 TasksPerNode=1 Gres=gpu:1 NumCPUs=1 MinCPUsNode=1 >said 2>&1
+like "$(cat said)" "not supported for job arrays" "Slurm resizes none of which a task has started"
+scancel "$array"
+wait_job "$array"
 
 # --- who may not change others' jobs is told so
 job=$(sbatch --parsable --topt-gpus=4 $topt -o out script.sh 2>err)

@@ -16,7 +16,7 @@ import os
 import re
 import sys
 
-KINDS = {"aws": (6, 4), "rtx": (3, 8), "dgx-ext": (2, 8)}  # nodes and GPUs of each: simulator_config.py
+KINDS = {"aws": (16, 4), "rtx": (3, 8), "dgx-ext": (2, 8)}  # nodes and GPUs of each: simulator_config.py; of aws table 3 has 6 nodes, table 4 has 16
 EPOCHS = {"bert": 2, "cifar10": 100, "deepspeech2": 80, "imagenet": 90, "yolov3": 50}  # applications.py
 SLOWDOWNS = {"bert": 1.2, "cifar10": 1.8, "deepspeech2": 1.2, "imagenet": 1.2, "yolov3": 1.2}  # simulator_config.py
 RESTARTS = {"bert": 120, "cifar10": 50, "deepspeech2": 25, "imagenet": 250, "yolov3": 80}  # applications.py, seconds
