@@ -182,6 +182,20 @@ struct topt_time topt_hw_product(const struct topt_hw *hw, enum topt_dtype t,
                                  int64_t flops, int64_t outputs, int64_t bytes,
                                  int devices);
 
+/* What the time of a kernel that was measured follows from: 'outputs', numbers that it writes. */
+struct topt_kernel_run {
+    const struct topt_op *op;
+    enum topt_kernel kernel;
+    double flops, bytes, outputs;
+};
+/* What samples of a kernel are told apart by: its activation, "causal", "rms" or "".  Static. */
+const char *topt_kernel_variant(const struct topt_op *op, enum topt_kernel kernel);
+/* The numbers of a sample before its time: operations, bytes, numbers written, those of a unit. */
+void topt_kernel_features(const struct topt_kernel_run *run, double ret[4]);
+/* The time of a kernel by samples of that very kernel (hw_kernels.c); 0 where the profile has none. */
+struct topt_time topt_hw_kernel(const struct topt_hw *hw, enum topt_dtype t,
+                                const struct topt_kernel_run *run, int devices);
+
 /* Nanoseconds of one collective; 0 for groups of one.  Rounded once. */
 int64_t topt_hw_collective_ns(const struct topt_hw *hw, enum topt_collective c,
                               struct topt_group g, int64_t bytes);
