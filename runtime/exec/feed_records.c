@@ -385,8 +385,7 @@ static int reads_last(const struct topt_model *m)
 /* The numbers that words have already; further ones come behind them. */
 static json_t *names_of(const struct topt_feed *like)
 {
-    const struct records *of =
-        like && !strcmp(like->kind, "records") ? like->ctx : NULL;
+    const struct records *of = like && !strcmp(like->kind, "records") ? like->ctx : NULL;
     return of ? json_deep_copy(of->names) : json_object();
 }
 

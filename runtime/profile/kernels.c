@@ -175,11 +175,11 @@ static struct topt_kernel_sample sample_of(const struct topt_program *p,
     struct topt_kernel_run run = {.op = o, .kernel = i->kernel};
     struct topt_kernel_sample s = {.kernel = i->kernel, .ns = ns};
     for (int x = 0; x < o->spec->noperands; x++) {
-        run.bytes += i->value[x] >= 0 ? (double)p->buffer[i->value[x]].bytes : 0;
-        run.bytes += i->grad[x] >= 0 ? (double)p->buffer[i->grad[x]].bytes : 0;
+        run.bytes += i->value[x] >= 0 ? p->buffer[i->value[x]].bytes : 0;
+        run.bytes += i->grad[x] >= 0 ? p->buffer[i->grad[x]].bytes : 0;
     }
-    run.flops = (double)o->spec->flops(o, i->kernel, o->count);
-    run.outputs = (double)topt_written_numbers(o, i->kernel, o->count);
+    run.flops = o->spec->flops(o, i->kernel, o->count);
+    run.outputs = topt_written_numbers(o, i->kernel, o->count);
     s.variant = topt_kernel_variant(o, i->kernel);
     topt_kernel_features(&run, s.x);
     return s;

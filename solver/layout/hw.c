@@ -1049,11 +1049,51 @@ int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum top
     return kernel_ns(hw, computing_ns(hw, t, w, flops), bytes, devices);
 }
 
+int topt_hw_has_gpus(const struct topt_hw *hw)
+{
+    return !hw->shared_cores;
+}
+
+/* Attention as runtime/cuda/attention.c runs it where its one kernel does not take it: a block of queries of one head
+ * at a time, whose scores pass through memory in f32: written by a product and read by the softmax, whose result is
+ * half as large in bf16; backward makes them again, and as many gradients. */
+static int64_t by_blocks_ns(const struct topt_hw *hw, enum topt_dtype t,
+                            const struct topt_attention_run *run, int64_t flops,
+                            int devices)
+{
+    enum { QUERIES = 64, FORWARD = 4, BACKWARD = 10 };
+    static const double MOVED[] = {12, 28};
+    double products = run->backward ? 5 : 2, length = (double)run->length;
+    double pairs = (double)flops / (2 * products * (double)run->head);
+    double queries = pairs * (run->causal ? 2 : 1) / (length > 1 ? length : 1);
+    double launches = queries / QUERIES * (run->backward ? BACKWARD : FORWARD);
+    int64_t ns = topt_hw_product(hw, t, flops, (int64_t)pairs, 0, devices).ns;
+    double moved = MOVED[run->backward != 0] * pairs * 1e9 / hw->memory_bandwidth;
+    return ns + round_up(moved + launches * hw->launch_ns);
+}
+
+/* By the rates that are measured of it, or assumed. */
+static struct topt_time own_attention(const struct topt_hw *hw, enum topt_dtype t,
+                                      const struct topt_attention_run *run, int64_t flops,
+                                      int64_t bytes, int devices)
+{
+    if (hw->kernels != TOPT_BASIS_ANALYTIC)
+        return topt_hw_compute(hw, t, TOPT_WORK_ATTENTION, flops, bytes, devices);
+    double share = topt_attention_own_share(hw->attention, rated_as(hw, t), run,
+                                            hw->efficiency[TOPT_WORK_ATTENTION]);
+    double compute = share > 0 ? (double)flops * 1e9 / (peak_of(hw, t) * share) : 0;
+    return (struct topt_time){share > 0 ? kernel_ns(hw, compute, bytes, devices)
+                                        : by_blocks_ns(hw, t, run, flops, devices),
+                              TOPT_BASIS_ANALYTIC};
+}
+
 struct topt_time topt_hw_attention(const struct topt_hw *hw, enum topt_dtype t,
                                    const struct topt_attention_run *run, int64_t flops,
                                    int64_t bytes, int devices)
 {
     double share = topt_attention_share(hw->attention, rated_as(hw, t), run);
+    if (!(share > 0) && run->kernel == TOPT_ATTENTION_OWN)
+        return own_attention(hw, t, run, flops, bytes, devices);
     if (!(share > 0))
         return topt_hw_compute(hw, t, TOPT_WORK_ATTENTION, flops, bytes, devices);
     double compute = (double)flops * 1e9 / (peak_of(hw, t) * share);

@@ -233,9 +233,9 @@ void topt_kernel_features(const struct topt_kernel_run *run, double ret[4])
     const struct topt_op *o = run->op;
     int last = o->spec->operand[o->output].ndim - 1;
     int heads = topt_kernel_work(run->kernel) == TOPT_WORK_ATTENTION;
-    ret[0] = run->flops;
-    ret[1] = run->bytes;
-    ret[2] = run->outputs;
+    ret[0] = (double)run->flops;
+    ret[1] = (double)run->bytes;
+    ret[2] = (double)run->outputs;
     ret[3] = heads ? (double)o->operand[o->output].dim[last].unit : 1;
 }
 

@@ -230,8 +230,7 @@ struct topt_time topt_kernel_time(const struct topt_costing *k, const struct top
     int backward = kernel == TOPT_K_ATTENTION_BWD, devices = k->mesh->devices;
     int low = topt_low_runs(k->settings, k->model, (int)(o - k->model->op));
     int64_t outputs = topt_written_numbers(o, kernel, len);
-    struct topt_kernel_run one = {o, kernel, (double)flops, (double)bytes,
-                                  (double)outputs};
+    struct topt_kernel_run one = {o, kernel, flops, bytes, outputs};
     struct topt_time time = topt_hw_kernel(k->hw, k->settings->dtype, &one, devices);
     if (time.ns)
         return time;
@@ -242,8 +241,9 @@ struct topt_time topt_kernel_time(const struct topt_costing *k, const struct top
     if (kernel != TOPT_K_ATTENTION_FWD && !backward)
         return topt_hw_compute(k->hw, k->settings->dtype, topt_kernel_work(kernel), flops,
                                bytes, devices);
-    struct topt_attention_run run = {k->settings->attention, o->attrs.head_dim,
-                                     topt_attention_keys(o), o->attrs.causal, backward};
+    struct topt_attention_run run = {
+        k->settings->attention, o->attrs.head_dim, topt_attention_keys(o),
+        o->attrs.causal,        backward,          o};
     return topt_hw_attention(k->hw, k->settings->dtype, &run, flops, bytes, devices);
 }
 

@@ -613,7 +613,7 @@ static void groups(void)
     "},{'kernel':'unary','of':'relu','type':'f32','samples':[[800,800,100,1,50]]}],"     \
     "'source':'s'},'links':[" NODE "]}"
 
-static int64_t clocked_ns(const struct topt_hw *hw, const struct topt_op *op, double n,
+static int64_t clocked_ns(const struct topt_hw *hw, const struct topt_op *op, int64_t n,
                           int devices)
 {
     struct topt_kernel_run run = {op, TOPT_K_UNARY_FWD, 8 * n, 8 * n, n};
