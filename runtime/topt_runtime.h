@@ -158,6 +158,8 @@ struct topt_session_options {
     /* Called before each UPDATE with the number of its instruction; may be NULL. */
     int (*before_update)(void *ctx, struct topt_session *s, int instr,
                          struct topt_error *err);
+    /* Called after each instruction of a step with its number; may be NULL. */
+    void (*ran)(void *ctx, int instr);
     /* What a rank has to say at the end of a step; goes with the loss.  May be NULL. */
     void (*say)(void *ctx, double word[TOPT_SESSION_WORDS]);
     void *ctx;

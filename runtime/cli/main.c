@@ -7,12 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Valgrind does not follow a program that starts anew, unless it is told so. */
+static int is_under_valgrind(void)
+{
+    const char *preloaded = getenv("LD_PRELOAD");
+    return preloaded && strstr(preloaded, "vgpreload");
+}
+
 /* OpenBLAS reads its environment when it is loaded.  Ranks are the parallelism, so it
  * gets one thread; and it takes some AVX-512 machines for older ones, which halves its
  * speed. */
 static void settle_blas(char **argv)
 {
-    if (getenv("TOPT_BLAS_SETTLED"))
+    if (getenv("TOPT_BLAS_SETTLED") || is_under_valgrind())
         return;
     setenv("TOPT_BLAS_SETTLED", "1", 1);
     setenv("OPENBLAS_NUM_THREADS", "1", 0);

@@ -360,6 +360,7 @@ static int run(const struct topt_profile_args *a, int *argc, char ***argv,
         rc = a->topology ? topt_profile_topology(a, *comm, err) : measure(&w, err);
     topt_survey_close(w.survey, !rc);
     topt_nodes_fini(&w.nodes);
+    topt_kernel_samples_fini(&w.rates.kernels);
     if (!rc && a->post && (*comm)->rank == 0)
         rc = post(a, err);
     return rc;

@@ -513,6 +513,8 @@ static int run_part(struct topt_session *s, int from, int to, enum part part,
         int64_t after = topt_clock_ns();
         account(&s->times, instr, after - before);
         before = after;
+        if (s->options.ran)
+            s->options.ran(s->options.ctx, (int)(instr - s->p->instr));
     }
     return 0;
 }

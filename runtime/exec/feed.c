@@ -266,7 +266,7 @@ static int open_by_purpose(const struct topt_feed_request *q,
         return topt_fail(err, TOPT_ERR_USAGE, "records are read by a --tokenizer");
     if (are_records && purpose != TOPT_LEARN_BY_MODEL && purpose != TOPT_LEARN_MASKED &&
         (purpose == TOPT_LEARN_LABELS || !topt_feed_records_are_texts(q->data)))
-        return topt_feed_records(q->data, t, m, q->seed, ret, err) ||
+        return topt_feed_records(q->data, t, like, m, q->seed, ret, err) ||
                        check_kind(like, q->data, ret, err)
                    ? -1
                    : 0;

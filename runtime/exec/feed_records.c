@@ -140,7 +140,7 @@ static int put_words(struct records *f, const char *text, int is_learnt,
 }
 
 /* A label that is a number is that class; words have numbers in the order in which they are
- * met. */
+ * met, first in what the model is trained on. */
 static int read_label(struct records *f, const json_t *record, struct record *r,
                       struct topt_error *err)
 {
@@ -382,9 +382,16 @@ static int reads_last(const struct topt_model *m)
     return at >= 0 && !strcmp(m->op[at].spec->name, "select");
 }
 
+/* The numbers that words have already; further ones come behind them. */
+static json_t *names_of(const struct topt_feed *like)
+{
+    const struct records *of = like && !strcmp(like->kind, "records") ? like->ctx : NULL;
+    return of ? json_deep_copy(of->names) : json_object();
+}
+
 int topt_feed_records(const char *path, const struct topt_tokenizer *t,
-                      const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
-                      struct topt_error *err)
+                      const struct topt_feed *like, const struct topt_model *m,
+                      uint64_t seed, struct topt_feed *ret, struct topt_error *err)
 {
     struct topt_feed_needs n = topt_feed_needs_of(m);
     struct records *f = calloc(1, sizeof *f);
@@ -393,7 +400,7 @@ int topt_feed_records(const char *path, const struct topt_tokenizer *t,
     *f = (struct records){.objective = topt_feed_purpose(m),
                           .special = topt_specials_of(t),
                           .t = t,
-                          .names = json_object(),
+                          .names = names_of(like),
                           .seq = m->seq,
                           .batch = m->batch,
                           .vocab = n.vocab,

@@ -31,9 +31,11 @@ int topt_feed_hidden(struct topt_feed *inner, enum topt_objective o,
 /* Is it a file of records, a JSON object a line? */
 int topt_feed_is_records(const char *path);
 /* Samples of records: a text and its label, a source and a target, a prompt and a completion,
- * or messages, of which the assistant's are learnt.  Each once before any comes again. */
+ * or messages, of which the assistant's are learnt.  Each once before any comes again.  Labels
+ * that are words have the numbers that they have in 'like', which may be NULL. */
 int topt_feed_records(const char *path, const struct topt_tokenizer *t,
-                      const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
+                      const struct topt_feed *like, const struct topt_model *m,
+                      uint64_t seed, struct topt_feed *ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 /* Is the first record a text alone? */
 int topt_feed_records_are_texts(const char *path);

@@ -135,6 +135,8 @@ static json_t *device_json(const struct topt_measured *m)
         json_object_set_new(d, "rates", json_string("measured"));
         json_object_set_new(d, "matmul_by_size", by_size_json(r->product, r));
         json_object_set_new(d, "attention_by_size", by_size_json(r->attention, r));
+        if (r->kernels.n)
+            json_object_set_new(d, "kernels", topt_kernel_samples_json(&r->kernels));
     }
     return d;
 }

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "kernels.h"
 #include "nodes.h"
 #include "points.h"
 #include "survey.h"
@@ -27,7 +28,8 @@ struct topt_rates {
     struct topt_points attention[TOPT_RATED_TYPES];
     double elementwise; /* flops of the operators' rows per second, f32 */
     double memory_bandwidth;
-    double launch_ns; /* what an instruction takes by itself */
+    double launch_ns;                   /* what an instruction takes by itself */
+    struct topt_kernel_samples kernels; /* of the host; the caller ends them */
 };
 /* Every rank calls it and gets the same rates, the slowest rank's; 'where': the nodes, in words.
  * 'ret_alone': operations a second that this rank itself reached, 0 where all was known. */

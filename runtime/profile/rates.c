@@ -416,7 +416,11 @@ int topt_measure_rates(struct topt_comm *comm, struct topt_survey *survey,
         if (measure_type(&w, where, ret, err))
             return -1;
     }
-    return measure_figures(&w, where, figures, FIGURES, err);
+    if (measure_figures(&w, where, figures, FIGURES, err))
+        return -1;
+    return on->module
+               ? 0
+               : topt_measure_kernels(comm, survey, where, on->most, &ret->kernels, err);
 }
 
 double topt_points_rate(const struct topt_points *p)

@@ -35,6 +35,27 @@ static void scale_tables(json_t *tables, double by, double most)
     json_object_foreach(tables, key, pairs) scale_pairs(pairs, by, most);
 }
 
+/* Times of single kernels that were measured: elementwise ones, or all others. */
+static void scale_kernels(json_t *device, int elementwise, double by)
+{
+    size_t i, n;
+    json_t *row, *sample;
+    json_array_foreach(json_object_get(device, "kernels"), i, row)
+    {
+        enum topt_kernel k =
+            topt_kernel_named(json_string_value(json_object_get(row, "kernel")));
+        if (k == TOPT_KERNEL_COUNT ||
+            (topt_kernel_work(k) == TOPT_WORK_ELEMENTWISE) != elementwise)
+            continue;
+        json_array_foreach(json_object_get(row, "samples"), n, sample)
+        {
+            size_t last = json_array_size(sample) - 1;
+            double ns = json_number_value(json_array_get(sample, last));
+            json_array_set_new(sample, last, json_real(ns / by));
+        }
+    }
+}
+
 /* Shares of the peak; those of a table above 10, and of rows of attention and products above 1, no profile may have. */
 static void scale_compute(json_t *profile, double by)
 {
@@ -43,6 +64,7 @@ static void scale_compute(json_t *profile, double by)
     size_t i;
     scale(efficiency, "matmul", by);
     scale(efficiency, "attention", by);
+    scale_kernels(device, 0, by);
     scale_tables(json_object_get(device, "matmul_by_size"), by, 10);
     scale_tables(json_object_get(device, "attention_by_size"), by, 10);
     json_array_foreach(json_object_get(device, "attention"), i, row)
@@ -56,8 +78,9 @@ static void scale_compute(json_t *profile, double by)
 
 static void scale_memory(json_t *profile, double by)
 {
-    json_t *efficiency =
-        json_object_get(json_object_get(profile, "device"), "efficiency");
+    json_t *device = json_object_get(profile, "device");
+    json_t *efficiency = json_object_get(device, "efficiency");
+    scale_kernels(device, 1, by);
     if (!json_object_get(efficiency, "memory"))
         json_object_set_new(efficiency, "memory", json_real(1));
     scale(efficiency, "memory", by);

@@ -281,6 +281,9 @@ static void print_device(const struct topt_hw *hw, const json_t *d)
     const char *rates = json_string_value(json_object_get(d, "rates"));
     printf("device: priced by rates%s\n",
            rates && !strcmp(rates, "measured") ? ", which were measured" : "");
+    size_t kernels = json_array_size(json_object_get(d, "kernels"));
+    if (kernels)
+        printf("  %-26s %10zu by samples of their own\n", "kernels", kernels);
     for (int t = 0; t < TOPT_DTYPE_COUNT; t++) {
         const char *type = topt_dtype_name((enum topt_dtype)t);
         const json_t *curve = json_object_get(sizes, type);

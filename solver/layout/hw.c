@@ -24,6 +24,7 @@
 #include "topt_hw.h"
 #include "band.h"
 #include "hw_attention.h"
+#include "hw_kernels.h"
 #include "hw_products.h"
 #include "hw_impl.h"
 #include "topt_json.h"
@@ -80,6 +81,7 @@ struct topt_hw {
     struct curve by_size[WORKS][TOPT_DTYPE_COUNT];
     struct topt_attention_rates *attention; /* owned */
     struct topt_product_rate products[TOPT_DTYPE_COUNT];
+    struct topt_kernel_times *times; /* of kernels; owned */
     int64_t granule_bytes;
     int64_t shared_cores;    /* 0: every device has its own */
     enum topt_basis kernels; /* what their times rest on */
@@ -350,6 +352,7 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
                                          "attention_by_size",
                                          "attention",
                                          "products",
+                                         "kernels",
                                          "rates",
                                          "assumed",
                                          "allocator_permille",
@@ -380,6 +383,7 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
         read_by_size(hw, d, TOPT_WORK_MATMUL, err) ||
         read_by_size(hw, d, TOPT_WORK_ATTENTION, err) ||
         topt_products_read(d, dtype_names, hw->products, err) ||
+        topt_kernel_times_read(d, dtype_names, &hw->times, err) ||
         topt_attention_rates_read(d, dtype_names, &hw->attention, err))
         return -1;
     hw->memory_bytes = memory - reserve;
@@ -857,6 +861,7 @@ void topt_hw_destroy(struct topt_hw *hw)
         free_points(&hw->by_size[i / TOPT_DTYPE_COUNT][i % TOPT_DTYPE_COUNT]);
     free(hw->curve);
     topt_attention_rates_free(hw->attention);
+    topt_kernel_times_free(hw->times);
     json_decref(hw->doc);
     free(hw);
 }
@@ -1001,15 +1006,21 @@ static double peak_of(const struct topt_hw *hw, enum topt_dtype t)
     return hw->flops[TOPT_BF16] > 0 ? hw->flops[TOPT_BF16] : hw->flops[TOPT_F64];
 }
 
+/* What takes a core so long takes longer where devices share cores. */
+static double among(const struct topt_hw *hw, double busy, int devices)
+{
+    return hw->shared_cores && devices > hw->shared_cores
+               ? busy * (double)devices / (double)hw->shared_cores
+               : busy;
+}
+
 /* A kernel that computes for so many nanoseconds, if memory is fast enough. */
 static int64_t kernel_ns(const struct topt_hw *hw, double compute, int64_t bytes,
                          int devices)
 {
     double memory = (double)bytes * 1e9 / hw->memory_bandwidth;
     double busy = compute > memory ? compute : memory;
-    if (hw->shared_cores && devices > hw->shared_cores)
-        busy = busy * (double)devices / (double)hw->shared_cores;
-    return round_up(busy + hw->launch_ns);
+    return round_up(among(hw, busy, devices) + hw->launch_ns);
 }
 
 /* Does a kernel's time rest on published rates?  Not where memory or its launch decide. */
@@ -1038,16 +1049,63 @@ int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum top
     return kernel_ns(hw, computing_ns(hw, t, w, flops), bytes, devices);
 }
 
+int topt_hw_has_gpus(const struct topt_hw *hw)
+{
+    return !hw->shared_cores;
+}
+
+/* Attention as runtime/cuda/attention.c runs it where its one kernel does not take it: a block of queries of one head
+ * at a time, whose scores pass through memory in f32: written by a product and read by the softmax, whose result is
+ * half as large in bf16; backward makes them again, and as many gradients. */
+static int64_t by_blocks_ns(const struct topt_hw *hw, enum topt_dtype t,
+                            const struct topt_attention_run *run, int64_t flops,
+                            int devices)
+{
+    enum { QUERIES = 64, FORWARD = 4, BACKWARD = 10 };
+    static const double MOVED[] = {12, 28};
+    double products = run->backward ? 5 : 2, length = (double)run->length;
+    double pairs = (double)flops / (2 * products * (double)run->head);
+    double queries = pairs * (run->causal ? 2 : 1) / (length > 1 ? length : 1);
+    double launches = queries / QUERIES * (run->backward ? BACKWARD : FORWARD);
+    int64_t ns = topt_hw_product(hw, t, flops, (int64_t)pairs, 0, devices).ns;
+    double moved = MOVED[run->backward != 0] * pairs * 1e9 / hw->memory_bandwidth;
+    return ns + round_up(moved + launches * hw->launch_ns);
+}
+
+/* By the rates that are measured of it, or assumed. */
+static struct topt_time own_attention(const struct topt_hw *hw, enum topt_dtype t,
+                                      const struct topt_attention_run *run, int64_t flops,
+                                      int64_t bytes, int devices)
+{
+    if (hw->kernels != TOPT_BASIS_ANALYTIC)
+        return topt_hw_compute(hw, t, TOPT_WORK_ATTENTION, flops, bytes, devices);
+    double share = topt_attention_own_share(hw->attention, rated_as(hw, t), run,
+                                            hw->efficiency[TOPT_WORK_ATTENTION]);
+    double compute = share > 0 ? (double)flops * 1e9 / (peak_of(hw, t) * share) : 0;
+    return (struct topt_time){share > 0 ? kernel_ns(hw, compute, bytes, devices)
+                                        : by_blocks_ns(hw, t, run, flops, devices),
+                              TOPT_BASIS_ANALYTIC};
+}
+
 struct topt_time topt_hw_attention(const struct topt_hw *hw, enum topt_dtype t,
                                    const struct topt_attention_run *run, int64_t flops,
                                    int64_t bytes, int devices)
 {
     double share = topt_attention_share(hw->attention, rated_as(hw, t), run);
+    if (!(share > 0) && run->kernel == TOPT_ATTENTION_OWN)
+        return own_attention(hw, t, run, flops, bytes, devices);
     if (!(share > 0))
         return topt_hw_compute(hw, t, TOPT_WORK_ATTENTION, flops, bytes, devices);
     double compute = (double)flops * 1e9 / (peak_of(hw, t) * share);
     return (struct topt_time){kernel_ns(hw, compute, bytes, devices),
                               kernel_basis(hw, 1, compute, bytes)};
+}
+
+struct topt_time topt_hw_kernel(const struct topt_hw *hw, enum topt_dtype t,
+                                const struct topt_kernel_run *run, int devices)
+{
+    double ns = topt_kernel_times_ns(hw->times, t, run);
+    return (struct topt_time){round_up(among(hw, ns, devices)), hw->kernels};
 }
 
 double topt_hw_product_share(const struct topt_hw *hw, enum topt_dtype t)

@@ -42,6 +42,7 @@ static const struct {
     [TOPT_ATTENTION_FLASH3] = {"flash-3", TOPT_ATTENTION_FLASH2},
     [TOPT_ATTENTION_CUDNN] = {"cudnn", TOPT_ATTENTION_FLASH2},
     [TOPT_ATTENTION_XFORMERS] = {"xformers", TOPT_ATTENTION_FLASH1},
+    [TOPT_ATTENTION_OWN] = {"topt", TOPT_ATTENTION_OWN},
 };
 
 const char *topt_attention_name(enum topt_attention k)
@@ -197,6 +198,38 @@ static const struct row *nearest(const struct topt_attention_rates *rates,
         }
     }
     return best;
+}
+
+/* The module's own kernel (runtime/cuda/flash.c) takes bf16 and heads of at most 128 numbers; none whose keys have a shared part or
+ * whose scores have a table of relative positions. */
+static int own_takes(enum topt_dtype t, const struct topt_attention_run *run)
+{
+    enum { MOST = 128 };
+    const struct topt_op *o = run->op;
+    if (t != TOPT_BF16 || run->head > MOST)
+        return 0;
+    for (int x = 0; o && x < o->spec->noperands; x++)
+        if (o->operand[x].present && (!strcmp(o->spec->operand[x].name, "kr") ||
+                                      !strcmp(o->spec->operand[x].name, "rp")))
+            return 0;
+    return !o || (o->attrs.v_head_dim <= MOST && !(o->attrs.factor > 0));
+}
+
+/* No device has run it, so that its rates are assumed: forward it is the first FlashAttention's algorithm in one kernel, and
+ * reaches that one's share; backward its two kernels make nine products where FlashAttention makes five, whose
+ * operations are counted.  Where no rate of the first is known it is half of the second's, which takes half the time
+ * (Dao, FlashAttention-2, 2023, abstract). */
+double topt_attention_own_share(const struct topt_attention_rates *rates,
+                                enum topt_dtype t, const struct topt_attention_run *run,
+                                double otherwise)
+{
+    static const double BACKWARD = 5.0 / 9;
+    struct topt_attention_run first = *run;
+    if (!own_takes(t, run))
+        return 0;
+    first.kernel = TOPT_ATTENTION_FLASH1;
+    double share = topt_attention_share(rates, t, &first);
+    return (share > 0 ? share : otherwise / 2) * (run->backward ? BACKWARD : 1);
 }
 
 double topt_attention_share(const struct topt_attention_rates *rates, enum topt_dtype t,

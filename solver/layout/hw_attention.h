@@ -17,5 +17,10 @@ void topt_attention_rates_free(struct topt_attention_rates *rates);
 /* The share of the peak of type 't' that a kernel reaches; 0 where no row tells it. */
 double topt_attention_share(const struct topt_attention_rates *rates, enum topt_dtype t,
                             const struct topt_attention_run *run);
+/* The same of the module's own kernel where it has no rows; 'otherwise': what attention reaches of the
+ * peak in general.  0 where that kernel does not take such an attention. */
+double topt_attention_own_share(const struct topt_attention_rates *rates,
+                                enum topt_dtype t, const struct topt_attention_run *run,
+                                double otherwise);
 
 #endif

@@ -172,6 +172,7 @@ static void least_of_all(json_t *doc, const json_t *groups)
     json_object_del(device, "attention_by_size");
     json_object_del(device, "attention");
     json_object_del(device, "products");
+    json_object_del(device, "kernels");
     json_object_del(device, "shared_cores");
     json_object_del(device, "assumed");
     json_object_set_new(device, "source", json_string("the least of the groups"));

@@ -55,6 +55,7 @@ enum topt_attention {
     TOPT_ATTENTION_FLASH3,
     TOPT_ATTENTION_CUDNN,
     TOPT_ATTENTION_XFORMERS,
+    TOPT_ATTENTION_OWN, /* of the module that topt run computes with on GPUs */
     TOPT_ATTENTION_COUNT
 };
 const char *topt_attention_name(enum topt_attention k);
@@ -65,6 +66,7 @@ struct topt_attention_run {
     enum topt_attention kernel;
     int64_t head, length;
     int causal, backward;
+    const struct topt_op *op; /* NULL: nothing is known of it */
 };
 
 struct topt_hw; /* opaque */
@@ -134,6 +136,8 @@ const struct topt_hw_host *topt_hw_host(const struct topt_hw *hw);
 /* The share of a device's computing that a collective takes while it runs beside it. */
 double topt_hw_collective_share(const struct topt_hw *hw);
 
+/* Are the devices GPUs, which share no cores? */
+int topt_hw_has_gpus(const struct topt_hw *hw);
 /* f16 is had where the profile has bf16, too, and goes by its figures where it has none of its own; likewise f8-block by
  * those of mxf8, as Transformer Engine does it there, or of f8. */
 int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t);
@@ -181,6 +185,20 @@ struct topt_time topt_hw_attention(const struct topt_hw *hw, enum topt_dtype t,
 struct topt_time topt_hw_product(const struct topt_hw *hw, enum topt_dtype t,
                                  int64_t flops, int64_t outputs, int64_t bytes,
                                  int devices);
+
+/* What the time of a kernel that was measured follows from: 'outputs', numbers that it writes. */
+struct topt_kernel_run {
+    const struct topt_op *op;
+    enum topt_kernel kernel;
+    int64_t flops, bytes, outputs;
+};
+/* What samples of a kernel are told apart by: its activation, "causal", "rms" or "".  Static. */
+const char *topt_kernel_variant(const struct topt_op *op, enum topt_kernel kernel);
+/* The numbers of a sample before its time: operations, bytes, numbers written, those of a unit. */
+void topt_kernel_features(const struct topt_kernel_run *run, double ret[4]);
+/* The time of a kernel by samples of that very kernel (hw_kernels.c); 0 where the profile has none. */
+struct topt_time topt_hw_kernel(const struct topt_hw *hw, enum topt_dtype t,
+                                const struct topt_kernel_run *run, int devices);
 
 /* Nanoseconds of one collective; 0 for groups of one.  Rounded once. */
 int64_t topt_hw_collective_ns(const struct topt_hw *hw, enum topt_collective c,

@@ -227,19 +227,24 @@ struct topt_time topt_kernel_time(const struct topt_costing *k, const struct top
                                   int64_t bytes)
 {
     int64_t flops = o->spec->flops(o, kernel, len);
-    int backward = kernel == TOPT_K_ATTENTION_BWD;
+    int backward = kernel == TOPT_K_ATTENTION_BWD, devices = k->mesh->devices;
     int low = topt_low_runs(k->settings, k->model, (int)(o - k->model->op));
+    int64_t outputs = topt_written_numbers(o, kernel, len);
+    struct topt_kernel_run one = {o, kernel, flops, bytes, outputs};
+    struct topt_time time = topt_hw_kernel(k->hw, k->settings->dtype, &one, devices);
+    if (time.ns)
+        return time;
     if (topt_kernel_work(kernel) == TOPT_WORK_MATMUL)
-        return topt_hw_product(
-            k->hw, low ? topt_low_type(k->settings->low) : k->settings->dtype, flops,
-            topt_written_numbers(o, kernel, len), bytes, k->mesh->devices);
+        return topt_hw_product(k->hw,
+                               low ? topt_low_type(k->settings->low) : k->settings->dtype,
+                               flops, outputs, bytes, devices);
     if (kernel != TOPT_K_ATTENTION_FWD && !backward)
         return topt_hw_compute(k->hw, k->settings->dtype, topt_kernel_work(kernel), flops,
-                               bytes, k->mesh->devices);
-    struct topt_attention_run run = {k->settings->attention, o->attrs.head_dim,
-                                     topt_attention_keys(o), o->attrs.causal, backward};
-    return topt_hw_attention(k->hw, k->settings->dtype, &run, flops, bytes,
-                             k->mesh->devices);
+                               bytes, devices);
+    struct topt_attention_run run = {
+        k->settings->attention, o->attrs.head_dim, topt_attention_keys(o),
+        o->attrs.causal,        backward,          o};
+    return topt_hw_attention(k->hw, k->settings->dtype, &run, flops, bytes, devices);
 }
 
 static struct topt_time own_kernel(const struct topt_tally *t, const struct topt_instr *i)

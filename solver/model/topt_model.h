@@ -207,6 +207,8 @@ enum topt_kernel {
 };
 
 const char *topt_kernel_name(enum topt_kernel k);
+/* The kernel of that name, which may be NULL; TOPT_KERNEL_COUNT where there is none. */
+enum topt_kernel topt_kernel_named(const char *name);
 enum topt_work topt_kernel_work(enum topt_kernel k);
 
 enum topt_role {

@@ -500,7 +500,8 @@ static void show_band(struct topt_text *out, const json_t *band, double all)
         if (!i || share >= 0.005)
             topt_text_add(out, "%s %.0f %% %s", i ? "," : ":", 100 * share, words[i][1]);
     }
-    topt_text_add(out, "\n");
+    const char *unseen = json_string_value(json_object_get(band, "unseen"));
+    topt_text_add(out, "%s%s\n", unseen ? ", " : "", unseen ? unseen : "");
 }
 
 static void show_training(struct topt_text *out, const json_t *a)

@@ -40,7 +40,7 @@ static struct topt_hw *parse(const char *attention, struct topt_error *err)
 static int64_t ns(const struct topt_hw *hw, enum topt_attention kernel, int64_t head,
                   int64_t length, int causal, int backward)
 {
-    struct topt_attention_run run = {kernel, head, length, causal, backward};
+    struct topt_attention_run run = {kernel, head, length, causal, backward, NULL};
     return topt_hw_attention(hw, TOPT_F32, &run, 1000, 0, 1).ns;
 }
 
@@ -72,7 +72,7 @@ static void kernels(const struct topt_hw *hw)
     is_int(ns(hw, TOPT_ATTENTION_CUDNN, 64, 1024, 1, 1), 10000, "cuDNN's too");
     is_int(ns(hw, TOPT_ATTENTION_FLASH1, 64, 1024, 1, 0), 1000,
            "an older one goes by the efficiency");
-    struct topt_attention_run run = {TOPT_ATTENTION_FLASH2, 64, 1024, 1, 0};
+    struct topt_attention_run run = {TOPT_ATTENTION_FLASH2, 64, 1024, 1, 0, NULL};
     is_int(topt_hw_attention(hw, TOPT_F64, &run, 1000, 0, 1).ns, 1000,
            "and so does a type without rows");
     for (int i = 0; i < TOPT_ATTENTION_COUNT; i++)
@@ -97,6 +97,40 @@ static void refused(void)
     all_refused(parse, wrong, sizeof wrong / sizeof *wrong);
 }
 
+static int64_t shipped_ns(const struct topt_hw *hw, enum topt_dtype t,
+                          enum topt_attention kernel, int64_t head, int backward)
+{
+    struct topt_attention_run run = {kernel, head, 4096, 1, backward, NULL};
+    return topt_hw_attention(hw, t, &run, (int64_t)1 << 44, 0, 1).ns;
+}
+
+/* The module's kernel, until a device has run it. */
+static void own(void)
+{
+    struct topt_error err = {0};
+    struct topt_hw *hw = topt_hw_load("a100-80-dgx", &err);
+    enum topt_attention first = TOPT_ATTENTION_FLASH1, ours = TOPT_ATTENTION_OWN;
+    if (!ok(hw != NULL, "a shipped profile %s", err.text))
+        return;
+    is_int(shipped_ns(hw, TOPT_BF16, ours, 128, 0),
+           shipped_ns(hw, TOPT_BF16, first, 128, 0),
+           "forward it takes what the first FlashAttention does");
+    double back = (double)shipped_ns(hw, TOPT_BF16, ours, 128, 1) /
+                  (double)shipped_ns(hw, TOPT_BF16, first, 128, 1);
+    ok(back > 1.79 && back < 1.81, "nine products for five: %.3f", back);
+    for (int b = 0; b < 2; b++)
+        ok(shipped_ns(hw, TOPT_BF16, ours, 192, b) >
+               3 * shipped_ns(hw, TOPT_BF16, ours, 128, b),
+           "what it does not take goes by blocks of queries");
+    struct topt_attention_run run = {ours, 64, 4096, 1, 0, NULL};
+    is_int(topt_hw_attention(hw, TOPT_BF16, &run, 1 << 30, 0, 1).basis,
+           TOPT_BASIS_ANALYTIC, "which is assumed");
+    topt_hw_destroy(hw);
+    hw = topt_hw_load("lab-cpu", &err);
+    ok(hw && !topt_hw_has_gpus(hw), "ranks that share cores are no GPUs");
+    topt_hw_destroy(hw);
+}
+
 /* A longer sequence has more operations a position: no row may make it cheaper as a whole. */
 static void longer_is_dearer(void)
 {
@@ -108,8 +142,11 @@ static void longer_is_dearer(void)
             int64_t before = 0;
             for (int64_t s = 64; s <= 1 << 17; s *= 2, n++) {
                 struct topt_attention_run run = {(enum topt_attention)(k / 8),
-                                                 k & 1 ? 64 : 128, s, k >> 1 & 1,
-                                                 k >> 2 & 1};
+                                                 k & 1 ? 64 : 128,
+                                                 s,
+                                                 k >> 1 & 1,
+                                                 k >> 2 & 1,
+                                                 NULL};
                 int64_t t = topt_hw_attention(hw, TOPT_BF16, &run, s * s * 256, 0, 1).ns;
                 bad += t < before;
                 before = t;
@@ -132,6 +169,7 @@ int main(void)
         topt_hw_destroy(hw);
     }
     refused();
+    own();
     longer_is_dearer();
     return done_testing();
 }

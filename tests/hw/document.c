@@ -604,8 +604,57 @@ static void groups(void)
     refuses(DOC(NODE "," CLUSTER, BETWEEN), "between");
 }
 
+/* A device whose GELU was clocked at two sizes, and its ReLU at one. */
+#define CLOCKED(samples)                                                                 \
+    "{'format':'topt-hw/1','name':'t','nodes':1,'gpus_per_node':4,'device':{'name':'d'," \
+    "'memory_bytes':1000,'flops':{'f32':1e9},'efficiency':{'matmul':1,'attention':1,"    \
+    "'elementwise':1},'memory_bandwidth':1e9,'launch_ns':10,'shared_cores':2,'kernels':" \
+    "[{'kernel':'unary','of':'gelu','type':'f32','samples':" samples                     \
+    "},{'kernel':'unary','of':'relu','type':'f32','samples':[[800,800,100,1,50]]}],"     \
+    "'source':'s'},'links':[" NODE "]}"
+
+static int64_t clocked_ns(const struct topt_hw *hw, const struct topt_op *op, int64_t n,
+                          int devices)
+{
+    struct topt_kernel_run run = {op, TOPT_K_UNARY_FWD, 8 * n, 8 * n, n};
+    return topt_hw_kernel(hw, TOPT_F32, &run, devices).ns;
+}
+
+static void single_kernels(void)
+{
+    struct topt_error err = {0};
+    struct topt_attrs in = {.features = 8}, gelu = {.activation = TOPT_ACT_GELU},
+                      silu = {.activation = TOPT_ACT_SILU};
+    struct topt_model *m = topt_model_create("m", 1, 4, &err);
+    int x = topt_model_add(m, "input", "x", 0, NULL, &in, &err);
+    int y = topt_model_add(m, "unary", "y", 1, &x, &gelu, &err);
+    int z = topt_model_add(m, "unary", "z", 1, &y, &silu, &err);
+    struct topt_hw *hw =
+        parse(CLOCKED("[[800,800,100,1,300],[80000,80000,10000,1,20000]]"), &err);
+    ok(hw && y > 0 && z > 0, "a profile of single kernels %s", err.text);
+    int64_t ns = clocked_ns(hw, &m->op[y], 100, 1);
+    ok(ns >= 299 && ns <= 301, "what was clocked takes what it took: %lld",
+       (long long)ns);
+    ns = clocked_ns(hw, &m->op[y], 1000, 1);
+    ok(ns > 2000 && ns < 3000, "between samples work goes by both: %lld", (long long)ns);
+    int64_t twice = clocked_ns(hw, &m->op[y], 1000, 4);
+    ok(twice <= 2 * ns && twice >= 2 * ns - 2, "four devices share two cores");
+    ns = clocked_ns(hw, &m->op[z], 100, 1);
+    ok(ns > 50 && ns < 300, "another activation goes by all: %lld", (long long)ns);
+    struct topt_kernel_run other = {&m->op[y], TOPT_K_ADD_FWD, 8, 8, 1};
+    is_int(topt_hw_kernel(hw, TOPT_F32, &other, 1).ns, 0, "a kernel without samples");
+    other.kernel = TOPT_K_UNARY_FWD;
+    is_int(topt_hw_kernel(hw, TOPT_F64, &other, 1).ns, 0, "a type without samples");
+    topt_hw_destroy(hw);
+    topt_model_destroy(m);
+    refuses(CLOCKED("[]"), "device.kernels[0].samples");
+    refuses(CLOCKED("[[1,2,3,4]]"), "device.kernels[0].samples");
+    refuses(CLOCKED("[[1,2,3,4,-5]]"), "device.kernels[0].samples");
+}
+
 int main(void)
 {
+    single_kernels();
     groups();
     kernels_by_size("matmul", TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION);
     kernels_by_size("attention", TOPT_WORK_ATTENTION, TOPT_WORK_MATMUL);

@@ -97,15 +97,22 @@ if command -v valgrind >/dev/null; then
     valgrind -q --error-exitcode=9 --leak-check=full ./keep kept >out 2>err && cmp -s one out
     check "... and valgrind finds nothing"
 fi
+# built NAME: an example under the address sanitizer
+built() {
+    # shellcheck disable=SC2046
+    "$cc" -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all "usr/share/doc/topt/examples/$1.c" \
+        $(pkg-config --cflags --libs topt-runtime) -lm -o "$1-asan" >out 2>err
+}
+rm -rf kept
+built keep && ASAN_OPTIONS=detect_leaks=0 ./keep-asan kept >out 2>err && cmp -s one out
+check "... under the address sanitizer"
 ./own rings >one 2>err && [ "$(wc -l <one)" = 2 ] && tail -1 one | grep -q ' 1.00 of the labels met'
 check "own.c trains with an operator of its own, and goes on from its checkpoint: $(tail -1 one)"
 rm -r rings
 "$mpiexec" -n 4 ./own rings >out 2>err && cmp -s one out
 check "... on four ranks the same"
 rm -r rings
-# shellcheck disable=SC2046
-"$cc" -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all usr/share/doc/topt/examples/own.c $(pkg-config --cflags --libs topt-runtime) -lm \
-    -o own-asan >out 2>err && ASAN_OPTIONS=detect_leaks=0 ./own-asan rings >out 2>err && cmp -s one out
+built own && ASAN_OPTIONS=detect_leaks=0 ./own-asan rings >out 2>err && cmp -s one out
 check "... under the address sanitizer"
 rm -r rings
 if command -v valgrind >/dev/null; then

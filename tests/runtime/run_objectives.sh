@@ -48,7 +48,8 @@ check "an encoder and a decoder learn what was cut out"
 trains t5 pairs.jsonl --tokenizer "$tokenizer"
 check "... and targets of sources"
 optimizer=adamw lr=0.005
-trains classes classes.jsonl --tokenizer "$tokenizer" --eval-data classes.jsonl --eval-every 30 && grep -q '"eval_accuracy": 1[,}]' metrics4
+tail -n 59 classes.jsonl >others.jsonl # which begins with the other label
+trains classes classes.jsonl --tokenizer "$tokenizer" --eval-data others.jsonl --eval-every 30 && grep -q '"eval_accuracy": 1[,}]' metrics4
 check "a classifier learns labels, and says how many it meets"
 optimizer=momentum lr=0.05
 trains gpt answers.jsonl --tokenizer "$tokenizer"

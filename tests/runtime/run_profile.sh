@@ -16,7 +16,7 @@ EOT
 # It may end before it is seen at work, on a fast machine as on a busy one: then it is begun anew.
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
     rm -f two.json two.json.part
-    "$mpiexec" -n 2 sh rank.sh "$topt" profile -o two.json --max-bytes 64KiB >out 2>err &
+    "$mpiexec" -n 2 sh rank.sh "$topt" profile -o two.json --max-product 64 --max-bytes 64KiB >out 2>err &
     job=$!
     until [ -e two.json.part ] && [ "$(grep -c all_gather two.json.part)" -ge 2 ] || ! kill -0 $job 2>/dev/null; do
         sleep 0.002
@@ -29,7 +29,7 @@ done
 check "killed: no profile, but $(wc -l <two.json.part) lines of what was measured"
 cp two.json.part before
 printf '{"of":"%s: all_ga' "$(uname -n)" >>two.json.part
-"$mpiexec" -n 2 "$topt" profile -o two.json --max-bytes 64KiB >out 2>err && grep -q '^note: going on from [0-9]* measurements' err &&
+"$mpiexec" -n 2 "$topt" profile -o two.json --max-product 64 --max-bytes 64KiB >out 2>err && grep -q '^note: going on from [0-9]* measurements' err &&
     [ ! -e two.json.part ]
 check "the same command goes on: $(grep '^note: going' err)"
 grep -q '^2 ranks on 1 node: .* 4 curves' out
@@ -46,8 +46,21 @@ for k in seen:
 EOT
 check "... with what was measured before"
 "$topt" hw check two.json >out 2>err && ! grep -q 'one efficiency for f' out && ! grep -q 'runtime_bytes)' out &&
-    grep -q 'products in f64.* points' out && grep -q attention_by_size two.json
+    grep -q 'products in f64.* points' out && grep -q attention_by_size two.json &&
+    grep -q '^  kernels .* by samples of their own$' out
 check "products and attention by size, and the memory of a rank without its model, are known"
+python3 - <<'EOT' >out 2>err
+import json
+rows = {(r["kernel"], r["of"]): r["samples"] for r in json.load(open("two.json"))["device"]["kernels"]}
+wanted = ["linear", "attention_bwd causal", "attention ", "ssd_bwd", "selective_scan", "delta_rule", "causal_conv", "conv_bwd_w", "pool_bwd",
+          "batch_norm_mean", "norm_apply", "norm_apply rms", "unary gelu", "unary_bwd gelu_erf", "glu silu", "experts_up", "experts_act silu",
+          "dispatch", "embedding_bwd", "xent_sum", "rotary", "load"]
+for w in wanted:
+    kernel, _, of = w.partition(" ")
+    samples = [s for k, s in rows.items() if k[0] == kernel and (not of or k[1] == of)]
+    assert samples and all(x[4] > 0 for s in samples for x in s), w
+EOT
+check "kernels of every kind by themselves $(tail -1 err)"
 echo '{"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 64, "n_head": 2, "n_layer": 2, "n_positions": 64,
 "vocab_size": 256}' >gpt.json
 grep -q '"rates": "measured"' two.json && "$topt" plan gpt.json --hw two.json --batch 8 --framework topt >out 2>err &&
@@ -75,12 +88,12 @@ two() { # two KIND KIND ARGUMENTS...: 'topt profile' on nodes like these
     "$mpiexec" -n 4 sh node.sh "$topt" profile "$@" >out 2>err
 }
 rates_of 'a and b, 2 ranks each' alike.json
-two cpu cpu -o alike.json --max-bytes 4KiB && grep -q '^a and b, 2 ranks each: 2 packages, 4 cores (8 threads), L3 16.00 MiB: a processor$' out &&
+two cpu cpu -o alike.json --max-product 64 --max-bytes 4KiB && grep -q '^a and b, 2 ranks each: 2 packages, 4 cores (8 threads), L3 16.00 MiB: a processor$' out &&
     ! grep -q unlike err && grep -q '"nodes": 2' alike.json && grep -q '"gpus_per_node": 2' alike.json &&
     grep -q '"shared_cores": 8' alike.json && grep -q '"memory_bytes": 17179869184' alike.json
 check "two nodes of two ranks: $(head -1 out)"
 rates_of 'a and b, 2 ranks each' unlike.json
-two cpu half -o unlike.json --max-bytes 2KiB && grep -q '^note: b is unlike a: packages: 1, not 2; cores: 2, not 4' err &&
+two cpu half -o unlike.json --max-product 64 --max-bytes 2KiB && grep -q '^note: b is unlike a: packages: 1, not 2; cores: 2, not 4' err &&
     grep -q '"memory_bytes": 8589934592' unlike.json
 check "one that is unlike is named, and the least counts: $(grep '^note: b' err)"
 two pairs apart --topology this -o merged.json --like a100-40-dgx &&
@@ -99,13 +112,13 @@ if [ -x "$toptd" ]; then
         sleep 0.1
     done
     rates_of "$(uname -n), 1 ranks each" one.json
-    "$topt" profile -o one.json --name mine --max-bytes 4KiB --post "unix:$dir/toptd.sock" >out 2>err &&
+    "$topt" profile -o one.json --name mine --max-product 64 --max-bytes 4KiB --post "unix:$dir/toptd.sock" >out 2>err &&
         "$topt" client hardware --url "unix:$dir/toptd.sock" >out 2>err && grep -q mine out
     check "toptd has it: $(grep mine out)"
     kill $job
     wait $job
     rates_of "$(uname -n), 1 ranks each" one.json
-    "$topt" profile -o one.json --quiet --max-bytes 4KiB --post "unix:$dir/toptd.sock" >out 2>err
+    "$topt" profile -o one.json --quiet --max-product 64 --max-bytes 4KiB --post "unix:$dir/toptd.sock" >out 2>err
     [ $? -ne 0 ] && grep -q 'has not taken the profile, which is in one.json' err && [ -s one.json ]
     check "without a toptd the profile stays"
 fi

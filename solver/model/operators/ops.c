@@ -24,6 +24,15 @@ const char *topt_kernel_name(enum topt_kernel k)
     return (unsigned)k < TOPT_KERNEL_COUNT ? name[k] : "unknown";
 }
 
+enum topt_kernel topt_kernel_named(const char *name)
+{
+    int k = 0;
+    while (k < TOPT_KERNEL_COUNT &&
+           (!name || strcmp(topt_kernel_name((enum topt_kernel)k), name) != 0))
+        k++;
+    return (enum topt_kernel)k;
+}
+
 enum topt_work topt_kernel_work(enum topt_kernel k)
 {
     static const enum topt_work class_of[] = {

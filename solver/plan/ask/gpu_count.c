@@ -126,11 +126,6 @@ static void take(struct topt_best *b, const struct topt_grid_search *s,
     solution->strategy = NULL;
 }
 
-static int same_shape(const struct topt_mesh *a, const struct topt_mesh *b)
-{
-    return a->nodes == b->nodes && a->per_node == b->per_node;
-}
-
 /* A device grid of a count, and the best of the uniform space on it, from which its search starts.
  */
 struct shape {
@@ -246,7 +241,8 @@ static int search_shape(struct topt_grid_search *s, int64_t limit, int64_t slowe
     ret->stopped |= all.stopped;
     if (!rc && all.n > 0 && better(&all.at[0], &s->mesh, ret, goal))
         take(ret, s, &all.at[0]);
-    if (ret->found && same_shape(&ret->mesh, &s->mesh))
+    if (ret->found && ret->mesh.nodes == s->mesh.nodes &&
+        ret->mesh.per_node == s->mesh.per_node)
         ret->stats = s->stats;
     topt_solutions_fini(&all);
     return rc ? -1 : 0;

@@ -58,16 +58,20 @@ int64_t topt_memory_states(const struct topt_strategy_cost *c)
 }
 
 /* Time by basis, and the band that follows. */
-static json_t *time_band(const struct topt_hw *hw, const struct topt_strategy_cost *c)
+static json_t *time_band(const struct topt_hw *hw, const struct topt_settings *s,
+                         const struct topt_strategy_cost *c)
 {
+    int unseen =
+        s->attention == TOPT_ATTENTION_OWN && c->sum.basis_ns[TOPT_BASIS_ANALYTIC];
     int64_t low, high;
     json_t *rests = json_object();
     topt_band_time_ends(topt_hw_bands(hw), c->sum.basis_ns, &low, &high);
     for (int b = 0; b < TOPT_BASIS_COUNT; b++)
         json_object_set_new(rests, topt_basis_name((enum topt_basis)b),
                             json_integer(c->sum.basis_ns[b]));
-    return json_pack("{s:I, s:I, s:o}", "low_ns", (json_int_t)low, "high_ns",
-                     (json_int_t)high, "rests_on_ns", rests);
+    return json_pack("{s:I, s:I, s:o, s:s*}", "low_ns", (json_int_t)low, "high_ns",
+                     (json_int_t)high, "rests_on_ns", rests, "unseen",
+                     unseen ? "never run on a GPU" : NULL);
 }
 
 json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_settings *s,
@@ -81,7 +85,7 @@ json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_setting
                               &least, &most);
     return json_pack("{s:{s:I, s:I}, s:o}", "memory", "low_bytes",
                      (json_int_t)(least + low), "high_bytes", (json_int_t)(most + high),
-                     "time", time_band(hw, c));
+                     "time", time_band(hw, s, c));
 }
 
 void topt_put_verdict(json_t *answer, const struct topt_hw *hw, int64_t limit)

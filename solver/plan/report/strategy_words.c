@@ -38,11 +38,6 @@ static struct way way_of(const struct topt_op *op, const struct topt_mesh *mesh,
     return w;
 }
 
-static int same_way(const struct way *a, const struct way *b)
-{
-    return a->zero == b->zero && !memcmp(a->devices, b->devices, sizeof a->devices);
-}
-
 enum { MAX_WAYS = 64 };
 
 static int heavier(const void *x, const void *y)
@@ -59,7 +54,8 @@ static int gather_ways(const struct topt_model *m, const struct topt_mesh *mesh,
     for (int i = 0; i < m->nops; i++) {
         struct way w = way_of(&m->op[i], mesh, &s->config[i]);
         int k = 0;
-        while (k < n && !same_way(&ways[k], &w))
+        while (k < n && (ways[k].zero != w.zero ||
+                         memcmp(ways[k].devices, w.devices, sizeof w.devices)))
             k++;
         if (w.weight <= 0 || k == MAX_WAYS)
             continue;

@@ -259,7 +259,7 @@ static const struct topt_framework frameworks[] = {
      .tensor_most = TOPT_TENSOR_ANYWHERE,
      .losses = FUSED,
      .loss = TOPT_LOSS_FUSED,
-     .software = {{0, TOPT_ATTENTION_FLASH2, 0}}},
+     .software = {{0, TOPT_ATTENTION_OWN, 0}}},
 };
 enum { FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
 

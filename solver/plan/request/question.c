@@ -290,6 +290,9 @@ static enum topt_attention attention_of(const struct topt_request *r,
         topt_hw_has_dtype(r->hw, TOPT_F16) && !topt_hw_has_dtype(r->hw, TOPT_BF16);
     if (before && r->framework->uniform_only)
         return TOPT_ATTENTION_XFORMERS;
+    if (software->attention == TOPT_ATTENTION_OWN && /* papers have their own words */
+        (!topt_hw_has_gpus(r->hw) || r->settings.accounting != TOPT_ACCOUNTING_RUN))
+        return TOPT_ATTENTION_FLASH2;
     return software->attention == TOPT_ATTENTION_CUDNN &&
                    !topt_hw_has_dtype(r->hw, TOPT_F8)
                ? TOPT_ATTENTION_FLASH2

@@ -20,11 +20,6 @@ struct visit {
     int64_t node, at; /* at: entry or point */
 };
 
-static size_t width(const struct scalarizer *b)
-{
-    return (size_t)b->plan->problem->nops + (size_t)b->plan->problem->nedges;
-}
-
 int64_t topt_scalarizer_bytes(const struct elimination_plan *plan)
 {
     int64_t entry = 2 * sizeof(int64_t) + sizeof(double) + 2 * sizeof(uint32_t);
@@ -142,7 +137,8 @@ int topt_scalarizer_backtrack(struct scalarizer *b, struct found_strategy *ret)
     struct visit *stack = (struct visit *)b->stack;
     size_t n = 0;
     ret->cost = (struct topt_cost){0, 0};
-    ret->choice = malloc((width(b) + 1) * sizeof *ret->choice);
+    size_t width = (size_t)b->plan->problem->nops + (size_t)b->plan->problem->nedges;
+    ret->choice = malloc((width + 1) * sizeof *ret->choice);
     if (!ret->choice)
         return topt_search_nomem(b->err);
     stack[n++] = (struct visit){plan->root, plan->node[plan->root].table->first_entry};

@@ -37,11 +37,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t width(const struct scalarizer *b)
-{
-    return (size_t)b->plan->problem->nops + (size_t)b->plan->problem->nedges;
-}
-
 void topt_segment_fini(struct segment *segment)
 {
     free(segment->found);
@@ -191,7 +186,8 @@ static int start_answer(struct scalarizer *b, struct segment *segment, size_t n)
     segment->found = malloc((n + 1) * sizeof *segment->found);
     if (!segment->found)
         return topt_search_nomem(b->err);
-    return topt_strategies_init(&segment->strategies, width(b), b->err);
+    size_t width = (size_t)b->plan->problem->nops + (size_t)b->plan->problem->nedges;
+    return topt_strategies_init(&segment->strategies, width, b->err);
 }
 
 static int unroll_points(struct scalarizer *b, struct segment *segment, struct run r,
