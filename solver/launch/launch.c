@@ -25,8 +25,8 @@ static const struct target {
     const char *modules; /* of recomputation, likewise */
     int replicas; /* it shards over a part of the data parallel ranks, where it is told so */
     /* Of pipeline stages: levels of sharding beside them, as bits; 0: a script has to have them written out.
-     * Whether a stage may have several chunks, and chunks unlike numbers of layers. */
-    int stage_levels, chunks, uneven;
+     * Whether a stage may have several chunks, chunks unlike numbers of layers, and one between others none. */
+    int stage_levels, chunks, uneven, empty;
     int experts; /* it is told by options that experts are shared out; else the script has that written out */
 } targets[] = {
     {.name = "torchrun",
@@ -58,7 +58,8 @@ static const struct target {
      .experts = 1,
      .stage_levels = 1 << 0 | 1 << 1,
      .chunks = 1,
-     .uneven = 1},
+     .uneven = 1,
+     .empty = 1},
     {.name = "torchtitan",
      .framework = "torchtitan",
      .write = topt_launch_torchtitan,
@@ -426,7 +427,8 @@ static int check_stages(const struct job *j, const struct target *t,
                                "%.20s's stages have equally many layers here", t->name);
     json_array_foreach(j->layers, i, layers)
     {
-        if (json_integer_value(layers) < 1)
+        int end = i == 0 || i + 1 == json_array_size(j->layers);
+        if (json_integer_value(layers) < !(end || t->empty))
             return topt_job_refuse(j, t->framework, err,
                                    "chunk %zu of the pipeline has no layer", i);
     }

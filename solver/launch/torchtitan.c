@@ -158,7 +158,7 @@ static void write_stages(const struct job *j, struct topt_text *t)
         topt_text_add(t, "        [%s", i ? "" : "\"tok_embeddings\", ");
         topt_text_add(t, "*(f\"layers.{i}\" for i in range(%lld, %lld))",
                       (long long)layer, (long long)(layer + layers));
-        topt_text_add(t, "%s],\n", i == n - 1 ? ", \"norm\", \"output\"" : "");
+        topt_text_add(t, "%s],\n", i == n - 1 ? ", \"norm\", \"lm_head\"" : "");
         layer += layers;
     }
     topt_text_add(t, "    ]\n");

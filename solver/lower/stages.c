@@ -1,10 +1,11 @@
 /* stages.c - the cost of a step over pipeline stages.
  *
- * What a micro-batch takes on the mesh of one stage is known by piece.  Layers are cut into chunks; of
+ * What a micro-batch takes on the mesh of one stage is known by piece.  Units are cut into chunks, of which the first
+ * and the last may have no layer; of
  * each chunk the step's own schedule (topt_step.h) says how long a pass takes and what it holds, and
  * the pipeline's (topt_pipeline.h) when passes happen.
  *
- *     pieces    | embedding | layer 0 | layer 1 | ...            | layer n | norm, head, loss |
+ *     units     | embedding | layer 0 | layer 1 | ...            | layer n | norm, head, loss |
  *     chunks    |        chunk 0         |    chunk 1    | ...   |          the last          |
  *
  * The memory of a strategy is that of the stage which holds most: parameters, gradients and states of its
@@ -21,23 +22,22 @@ static int is_of_samples(const struct topt_model *m, int tensor)
 {
     const struct topt_op *o = &m->op[m->tensor[tensor].producer];
     const struct topt_operand_spec *out = &o->spec->operand[o->output];
-    if (!o->ninputs)
-        return 0;
     for (int i = 0; i < m->tensor[tensor].ndim; i++)
         if (o->spec->dim[out->dim[i]].split == TOPT_SPLIT_BATCH)
             return 1;
     return 0;
 }
 
-int topt_begins_layer(const struct topt_model *m, int op)
+static int begins_layer(const struct topt_model *m, int op)
 {
     return m->unit[op] >= 0 && (op == 0 || m->unit[op - 1] != m->unit[op]);
 }
 
 /* By operator: how many tensors of samples, or (parameters) tensors of parameters, of earlier operators
- * it and later ones read; and, of one, which.  NULL without memory. */
+ * it and later ones read; of those of samples one, and how many look tables up, which every stage can do.  NULL without
+ * memory. */
 struct crossing {
-    int samples, parameters, tensor;
+    int samples, tables, parameters, tensor;
 };
 
 static struct crossing *crossings(const struct topt_model *m)
@@ -45,12 +45,15 @@ static struct crossing *crossings(const struct topt_model *m)
     int *last = topt_model_last_uses(m);
     struct crossing *c = calloc((size_t)m->nops + 1, sizeof *c);
     for (int t = 0; last && c && t < m->ntensors; t++) {
-        int of_samples = is_of_samples(m, t);
-        int shared = !of_samples && m->tensor[t].needs_gradient;
+        const struct topt_op *o = &m->op[m->tensor[t].producer];
+        int of_samples = is_of_samples(m, t), gradient = m->tensor[t].needs_gradient;
+        int shared = gradient && (!of_samples || !o->ninputs);
+        of_samples &= gradient || o->ninputs;
         for (int i = m->tensor[t].producer + 1; i <= last[t]; i++) {
             c[i].samples += of_samples;
+            c[i].tables += of_samples && !o->ninputs;
             c[i].parameters += shared;
-            if (of_samples)
+            if (of_samples && (o->ninputs || c[i].samples == 1))
                 c[i].tensor = t;
         }
     }
@@ -58,21 +61,62 @@ static struct crossing *crossings(const struct topt_model *m)
     return c;
 }
 
-int topt_stage_layers(const struct topt_model *m, int *ret_op)
+/* A unit begins at an operator; the first one, at the model's first. */
+static void add_unit(struct topt_stage_units *u, const struct crossing *c, int op)
+{
+    u->at[u->n] = (struct topt_stage_unit){u->n ? op : 0, c[op].tensor};
+    u->n++;
+}
+
+static void find_units(const struct topt_model *m, const struct crossing *c,
+                       struct topt_stage_units *u)
+{
+    int last = m->nops - 1;
+    while (last >= 0 && m->unit[last] < 0)
+        last--;
+    for (int i = 0; i <= last && u->fault < 0; i++) {
+        if (!begins_layer(m, i))
+            continue;
+        if (u->layers && c[i].samples - c[i].tables != 1)
+            u->fault = i;
+        if (!u->layers && i && c[i].samples == 1)
+            add_unit(u, c, 0);
+        u->first = u->layers ? u->first : u->n;
+        u->layers++;
+        add_unit(u, c, i);
+    }
+    if (u->fault >= 0)
+        u->layers = 0;
+    if (u->layers && last + 1 < m->nops && c[last + 1].samples == 1)
+        add_unit(u, c, last + 1);
+    u->at[u->n].op = m->nops;
+}
+
+int topt_stage_units_find(const struct topt_model *m, struct topt_stage_units *ret,
+                          struct topt_error *err)
 {
     struct crossing *c = crossings(m);
-    int n = 0;
-    *ret_op = -1;
-    if (!c)
-        return -1;
-    for (int i = 0; i < m->nops && *ret_op < 0; i++)
-        if (topt_begins_layer(m, i)) {
-            if (n && c[i].samples != 1)
-                *ret_op = i;
-            n++;
-        }
+    *ret = (struct topt_stage_units){.fault = -1};
+    ret->at = calloc((size_t)m->nops + 2, sizeof *ret->at);
+    if (c && ret->at)
+        find_units(m, c, ret);
+    int rc = c && ret->at ? 0 : topt_nomem(err, "the model's layers");
     free(c);
-    return *ret_op < 0 ? n : 0;
+    return rc;
+}
+
+void topt_stage_units_fini(struct topt_stage_units *u)
+{
+    free(u->at);
+    u->at = NULL;
+}
+
+int topt_stage_units_layers(const struct topt_stage_units *u, int from, int until)
+{
+    from = from > u->first ? from : u->first;
+    if (until > u->first + u->layers)
+        until = u->first + u->layers;
+    return until > from ? until - from : 0;
 }
 
 void topt_recompute_first(const struct topt_model *m, const int16_t *layers, int64_t n,
@@ -81,10 +125,9 @@ void topt_recompute_first(const struct topt_model *m, const int16_t *layers, int
     int in_chunk = -1, chunk = 0; /* the layer's number in its chunk */
     for (int i = 0; i < m->nops; i++) {
         int t = m->op[i].operand[m->op[i].output].tensor;
-        if (topt_begins_layer(m, i) && ++in_chunk == layers[chunk]) {
-            in_chunk = 0;
-            chunk++;
-        }
+        if (begins_layer(m, i))
+            for (in_chunk++; in_chunk == layers[chunk]; in_chunk = 0)
+                chunk++;
         if (in_chunk < n)
             continue;
         s->config[i].recompute = 0;
@@ -93,33 +136,28 @@ void topt_recompute_first(const struct topt_model *m, const int16_t *layers, int
     }
 }
 
-/* Operators before the first layer are cut with it, and those behind a layer with that one. */
 int topt_layers_init(struct topt_layers *t, struct topt_error *err)
 {
     const struct topt_model *m = t->model;
     struct crossing *c = crossings(m);
     t->stays = calloc((size_t)t->npieces + 1, sizeof *t->stays);
-    t->layer = calloc((size_t)m->nops + 1, sizeof *t->layer);
-    if (!c || !t->stays || !t->layer) {
-        free(c);
-        return topt_nomem(err, "pipeline stages");
+    t->from = calloc((size_t)m->nops + 2, sizeof *t->from);
+    int rc = c && t->stays && t->from ? topt_stage_units_find(m, &t->units, err)
+                                      : topt_nomem(err, "pipeline stages");
+    for (int i = 0; !rc && i <= t->units.n; i++) {
+        int op = t->units.at[i].op;
+        t->from[i] = op < m->nops ? t->piece[op] : t->npieces;
+        t->shared |= i > t->units.first && op < m->nops && c[op].parameters;
     }
-    for (int i = 0; i < m->nops; i++)
-        if (topt_begins_layer(m, i)) {
-            t->shared |= t->nlayers && c[i].parameters;
-            t->layer[t->nlayers] =
-                (struct topt_layer_cut){t->nlayers ? t->piece[i] : 0, i, c[i].tensor};
-            t->nlayers++;
-        }
-    t->layer[t->nlayers].piece = t->npieces;
     free(c);
-    return 0;
+    return rc;
 }
 
 void topt_layers_fini(struct topt_layers *t)
 {
     free(t->stays);
-    free(t->layer);
+    free(t->from);
+    topt_stage_units_fini(&t->units);
     *t = (struct topt_layers){.model = NULL};
 }
 
@@ -135,9 +173,9 @@ struct stages {
     struct topt_error *err;
     const struct topt_order *order;
     struct topt_order_shape shape;
-    int nlayers, nchunks;
-    int64_t *weight;              /* by layer: the time of its passes */
-    int cut[TOPT_MAX_CHUNKS + 1]; /* by chunk: its first layer */
+    int nunits, nchunks;
+    int64_t *weight;              /* by unit: the time of its passes */
+    int cut[TOPT_MAX_CHUNKS + 1]; /* by chunk: its first unit */
     struct topt_chunk *chunk;
     struct topt_piece_time *time; /* of the pieces of a chunk, in one micro-batch */
     struct topt_piece_bytes *bytes;
@@ -165,13 +203,13 @@ static int shares(const struct stages *x)
     return x->t->shared && stage_of(x, x->nchunks - 1) > 0;
 }
 
-/* The first piece of a layer. */
-static int from(const struct stages *x, int layer)
+/* The first piece of a unit. */
+static int from(const struct stages *x, int unit)
 {
-    return x->t->layer[layer].piece;
+    return x->t->from[unit];
 }
 
-/* ---- layers and chunks --------------------------------------------------------------- */
+/* ---- units and chunks ---------------------------------------------------------------- */
 
 static int64_t passes_ns(const struct topt_piece_time *p)
 {
@@ -180,18 +218,18 @@ static int64_t passes_ns(const struct topt_piece_time *p)
     return f->compute_ns + f->waited_ns + b->compute_ns + b->waited_ns;
 }
 
-/* Can the layers be cut into chunks of no more than 'most', from the last one on?  'cut' has them; 'spread': each
+/* Can the units be cut into chunks of no more than 'most', from the last one on?  'cut' has them; 'spread': each
  * takes about an equal share of what is left, else all that it can. */
 static int cut_by(struct stages *x, int64_t most, int spread)
 {
-    int at = x->nlayers;
+    int at = x->nunits;
     int64_t left = 0;
     for (int i = 0; i < at; i++)
         left += x->weight[i];
     x->cut[x->nchunks] = at;
     for (int c = x->nchunks - 1; c >= 0; c--) {
         int64_t sum = 0;
-        int least = at - 1; /* each of the chunks before has a layer, too */
+        int least = at - 1; /* each of the chunks before has a unit, too */
         int64_t share = spread ? left / (c + 1) : most;
         while (at > c && (at > least || (sum + x->weight[at - 1] <= most &&
                                          sum + x->weight[at - 1] / 2 <= share)))
@@ -204,13 +242,35 @@ static int cut_by(struct stages *x, int64_t most, int spread)
     return at == 0;
 }
 
-/* Chunks of equally many layers where that is about as good as any cut; else those whose slowest is
- * fastest. */
-static void cut_layers(struct stages *x)
+/* The slowest chunk where each has as many layers as the others; 0: they do not divide so.  'cut' has them. */
+static int64_t cut_evenly(struct stages *x)
 {
-    int64_t high = 0, low = 0, even = 0;
-    int each = x->nlayers / x->nchunks;
-    for (int i = 0; i < x->nlayers; i++) {
+    const struct topt_stage_units *u = &x->t->units;
+    int each = u->layers / x->nchunks;
+    int64_t most = 0;
+    for (int c = 0; c <= x->nchunks; c++)
+        x->cut[c] = c == 0 ? 0 : c < x->nchunks ? u->first + c * each : u->n;
+    for (int c = 0; c < x->nchunks && each * x->nchunks == u->layers; c++) {
+        int64_t sum = 0;
+        for (int i = x->cut[c]; i < x->cut[c + 1]; i++)
+            sum += x->weight[i];
+        most = topt_max(most, sum);
+    }
+    return most;
+}
+
+/* Chunks of equally many layers where that is about as good as any cut; else those whose slowest is
+ * fastest.  Of more chunks than units those before the last have nothing. */
+static void cut_units(struct stages *x)
+{
+    int64_t high = 0, low = 0, even = cut_evenly(x);
+    if (even && x->t->settings->even_stages)
+        return;
+    for (int c = 0; c <= x->nchunks && x->nchunks > x->nunits; c++)
+        x->cut[c] = c < x->nunits ? c : x->nunits - (c < x->nchunks);
+    if (x->nchunks > x->nunits)
+        return;
+    for (int i = 0; i < x->nunits; i++) {
         low = topt_max(low, x->weight[i]);
         high += x->weight[i];
     }
@@ -221,15 +281,8 @@ static void cut_layers(struct stages *x)
         else
             low = mid + 1;
     }
-    for (int c = 0; c < x->nchunks && each * x->nchunks == x->nlayers; c++) {
-        int64_t sum = 0;
-        for (int i = c * each; i < (c + 1) * each; i++)
-            sum += x->weight[i];
-        even = topt_max(even, sum);
-    }
-    if (even && (x->t->settings->even_stages || even <= high + high / 100))
-        for (int c = 0; c <= x->nchunks; c++)
-            x->cut[c] = c * each;
+    if (even && even <= high + high / 100)
+        (void)cut_evenly(x);
     else if (!cut_by(x, high, 1))
         (void)cut_by(x, high, 0);
 }
@@ -243,7 +296,7 @@ enum {
     NO_WEIGHTS = 1 << TOPT_DURING_COUNT /* without gradients of parameters */
 };
 
-/* Some parts of a step (bits) of the pieces between two layers, in one micro-batch; how many pieces. */
+/* Some parts of a step (bits) of the pieces between two units, in one micro-batch; how many pieces. */
 static int pieces_of(const struct stages *x, int first, int last, int parts,
                      struct topt_piece_time *ret)
 {
@@ -322,8 +375,7 @@ static int64_t weights_bytes(const struct stages *x, int first, int last)
 {
     const struct topt_model *m = x->t->model;
     int64_t bytes = 0;
-    for (int i = x->t->layer[first].op * (first > 0);
-         i < (last < x->nlayers ? x->t->layer[last].op : m->nops); i++) {
+    for (int i = x->t->units.at[first].op; i < x->t->units.at[last].op; i++) {
         const struct topt_op *o = &m->op[i];
         int trained = 0;
         for (int k = 0; k < o->spec->noperands; k++)
@@ -456,7 +508,7 @@ static int64_t sent_bytes(const struct stages *x)
     const struct topt_model *m = x->t->model;
     int64_t most = 0;
     for (int c = 1; c < x->nchunks; c++) {
-        int t = x->t->layer[x->cut[c]].tensor, op = m->tensor[t].producer;
+        int t = x->t->units.at[x->cut[c]].tensor, op = m->tensor[t].producer;
         struct topt_shape shape = topt_tensor_shape(&m->tensor[t]);
         struct topt_layout l =
             m->tensor[t].nconsumers > 1
@@ -672,13 +724,14 @@ static int run(struct stages *x, struct topt_strategy_cost *cost)
 
 static int find_all(struct stages *x, struct topt_strategy_cost *cost)
 {
-    for (int i = 0; i < x->nlayers; i++)
+    for (int i = 0; i < x->nunits; i++)
         for (int p = from(x, i); p < from(x, i + 1); p++)
             x->weight[i] += passes_ns(&x->t->spent[p]);
-    cut_layers(x);
+    cut_units(x);
     x->ret->chunks = x->nchunks;
     for (int c = 0; c < x->nchunks; c++)
-        x->ret->layers[c] = (int16_t)(x->cut[c + 1] - x->cut[c]);
+        x->ret->layers[c] =
+            (int16_t)topt_stage_units_layers(&x->t->units, x->cut[c], x->cut[c + 1]);
     if (is_too_large(x, cost))
         return 0;
     if (find_chunks(x) || find_ends(x))
@@ -695,10 +748,10 @@ static int check(const struct stages *x)
         return topt_fail(x->err, TOPT_ERR_LIMIT,
                          "at most %d stages and %d chunks are costed", TOPT_MAX_STAGES,
                          TOPT_MAX_CHUNKS);
-    return x->nlayers < x->nchunks
+    return x->nunits + TOPT_MAX_EMPTY < x->nchunks
                ? topt_fail(x->err, TOPT_ERR_INVAL,
                            "%d layers are not enough for %d stages of %d chunks",
-                           x->nlayers, x->shape.stages, x->shape.chunks)
+                           x->t->units.layers, x->shape.stages, x->shape.chunks)
                : 0;
 }
 
@@ -706,19 +759,19 @@ int topt_stages_cost(struct topt_layers *t, const struct topt_strategy *s,
                      struct topt_strategy_cost *cost, struct topt_error *err)
 {
     const struct topt_settings *o = t->settings;
-    size_t layers = (size_t)t->nlayers + 1, pieces = (size_t)t->npieces + 1;
+    size_t units = (size_t)t->units.n + 1, pieces = (size_t)t->npieces + 1;
     struct stages x = {.t = t,
                        .strategy = s,
                        .err = err,
                        .order = &topt_orders[o->order],
                        .shape = {(int)o->stages, (int)o->stage_chunks, o->micro_batches},
-                       .nlayers = t->nlayers,
+                       .nunits = t->units.n,
                        .nchunks = (int)(o->stages * o->stage_chunks),
                        .ret = &cost->stage};
     *cost = (struct topt_strategy_cost){.sum = t->summed};
     if (check(&x))
         return -1;
-    x.weight = calloc(layers, sizeof *x.weight);
+    x.weight = calloc(units, sizeof *x.weight);
     x.chunk = calloc((size_t)x.nchunks, sizeof *x.chunk);
     x.time = calloc(2 * pieces, sizeof *x.time); /* of two chunks at once */
     x.bytes = calloc(pieces, sizeof *x.bytes);

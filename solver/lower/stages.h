@@ -5,12 +5,7 @@
 #include "topt_lower.h"
 #include "topt_pipeline.h"
 
-/* A layer: its first piece, its first operator, and the tensor of samples that it is given. */
-struct topt_layer_cut {
-    int piece, op, tensor;
-};
-
-/* What stages are cut from: pieces of a step, which their owner fills, and the layers that they make. */
+/* Pieces of a step, which their owner fills, and the units that they make. */
 struct topt_layers {
     const struct topt_model *model; /* borrowed, as all up to 'bytes' */
     const struct topt_settings *settings;
@@ -23,8 +18,9 @@ struct topt_layers {
     const struct topt_piece_bytes *bytes;
     int64_t (*stays)
         [TOPT_CLASS_COUNT]; /* by piece: bytes that it stays with, by class; owned */
-    struct topt_layer_cut *layer; /* and one more behind the last; owned */
-    int nlayers, shared; /* 'shared': the first and the last layer have one table */
+    struct topt_stage_units units;    /* owned */
+    int *from;                        /* by unit: its first piece; and one more; owned */
+    int shared;                       /* the first and the last unit have one table */
     struct topt_fragment_cost summed; /* of all pieces */
     int64_t memory_limit, time_limit; /* topt_evaluator_limit() */
     struct topt_passes *passes;       /* topt_evaluator_passes() */

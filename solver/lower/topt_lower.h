@@ -792,7 +792,11 @@ int64_t topt_round_transient(int64_t bytes);
  * computes.  Time and bytes of the strategy are then those of the whole step and of the stage that holds
  * most; compute_ns and network_ns are means over stages, and idle_ns is what is left of the time: the
  * bubble, and communication that a stage waits for. */
-enum { TOPT_MAX_STAGES = 64, TOPT_MAX_CHUNKS = 256 };
+enum {
+    TOPT_MAX_STAGES = 64,
+    TOPT_MAX_CHUNKS = 256,
+    TOPT_MAX_EMPTY = 1 /* chunks that have nothing */
+};
 struct topt_stage_costs {
     int stages, chunks; /* of all stages; 0: there are none */
     int16_t layers[TOPT_MAX_CHUNKS];
@@ -800,11 +804,22 @@ struct topt_stage_costs {
     int64_t idle_ns;
 };
 
-/* Layers that stages can be cut between: each gives one tensor of samples to the next.  0: there are
- * none, and '*ret_op' is the first operator at which another tensor crosses; -1 without memory. */
-int topt_stage_layers(const struct topt_model *m, int *ret_op);
-/* Does a layer begin with an operator?  Those before the first are cut with it, those behind one with that one. */
-int topt_begins_layer(const struct topt_model *m, int op);
+/* What stages are cut from, in the model's order: what comes before layers, each layer, and what follows the last.
+ * Each gives one tensor of samples to the next; where what comes before or follows does not, it is part of the layer
+ * beside it. */
+struct topt_stage_units {
+    int n, first,
+        layers; /* 'first': the unit of the first layer; no layers: there are none to cut */
+    int fault; /* then the operator before which more than one tensor goes on; -1: there is none */
+    struct topt_stage_unit {
+        int op, tensor; /* its first operator, and what it is given */
+    } * at;             /* and one more behind the last; owned */
+};
+int topt_stage_units_find(const struct topt_model *m, struct topt_stage_units *ret,
+                          struct topt_error *err) TOPT_MUST_CHECK;
+void topt_stage_units_fini(struct topt_stage_units *u);
+/* The layers among units [from, until). */
+int topt_stage_units_layers(const struct topt_stage_units *u, int from, int until);
 /* Of a strategy that recomputes whole layers, keep what is beyond the first 'n' layers of each chunk; 'layers'
  * of each chunk, in the model's order. */
 void topt_recompute_first(const struct topt_model *m, const int16_t *layers, int64_t n,

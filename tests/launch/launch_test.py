@@ -330,9 +330,14 @@ def check_stages(llama):
     text = launch(staged(plan_of(llama, 1, 8, steps=16), [9, 8, 8, 7]), "megatron").stdout
     layout = "E" + "t" * 9 + "|" + "t" * 8 + "|" + "t" * 8 + "|" + "t" * 7 + "L"
     ok(f"--pipeline-model-parallel-layout '{layout}'" in text, "unequal ones as a layout", text)
+    text = launch(staged(plan_of(llama, 1, 8, steps=16), [0, 11, 11, 10, 0, 0], 2), "megatron").stdout
+    ok("'E|" + "t" * 11 + "|" + "t" * 11 + "|" + "t" * 10 + "||L'" in text, "chunks of the embedding, of nothing and of the loss", text)
+    text = launch(staged(plan_of(llama, 1, 8, steps=16, framework="torchtitan"), [0, 16, 16, 0]), "torchtitan").stdout
+    ok('[\\"tok_embeddings\\", *(f\\"layers.{i}\\" for i in range(0, 0))],' in text and
+       '[*(f\\"layers.{i}\\" for i in range(32, 32)), \\"norm\\", \\"lm_head\\"],' in text, "torchtitan's ends without layers", text)
     text = launch(staged(plan_of(llama, 1, 8, steps=16, framework="torchtitan"), [9, 8, 8, 7]), "torchtitan").stdout
     for line in ("pipeline_parallel_degree = 4", 'pipeline_parallel_schedule = \\"1F1B\\"', "num_pp_microbatches = 16",
-                 'for i in range(25, 32)), \\"norm\\", \\"output\\"]'):
+                 'for i in range(25, 32)), \\"norm\\", \\"lm_head\\"]'):
         ok(line in text, f"torchtitan: {line}", text)
     text = launch(staged(plan_of(llama, 1, 8, steps=16, framework="torchtitan"), [4] * 8, 2, "zbv"), "torchtitan").stdout
     ok('pipeline_parallel_schedule = \\"ZBVZeroBubble\\"' in text, "a schedule that torchtitan has a class of", text)
@@ -358,7 +363,7 @@ def check_stages(llama):
             ("deepspeed", staged(plan_of(llama, 1, 8, steps=16, framework="deepspeed"), [8] * 4), "AutoTP splits models of transformers"),
             ("torchtitan", staged(plan_of(llama, 8, 1, steps=4, zero=1, framework="torchtitan"), [8] * 4), "no ZeRO-1 beside pipeline stages"),
             ("megatron", staged(plan_of(llama, 8, 1, steps=4, zero=3), [8] * 4), "no ZeRO-3 beside pipeline stages"),
-            ("megatron", staged(plan_of(llama, 1, 8, steps=16), [16, 16, 0, 0]), "chunk 2 of the pipeline has no layer"),
+            ("torchtitan", staged(plan_of(llama, 1, 8, steps=16, framework="torchtitan"), [16, 16, 0, 0]), "chunk 2 of the pipeline has no layer"),
             ("torchrun", staged(plan_of(llama, 8, 1, steps=4, framework="pytorch"), [8] * 4), "have to be written into the training script")):
         done = launch(plan, target)
         ok(done.returncode == 3 and words in done.stderr and done.stderr.count("\n") == 1, f"{target} refuses: {words}", done.stderr)

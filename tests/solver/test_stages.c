@@ -130,7 +130,7 @@ static void see_schedules(struct seen *x, struct topt_grid_search *s,
 {
     struct topt_degrees d = *of;
     d.stages = stages;
-    for (d.virtual_stages = 1; d.stages * d.virtual_stages <= s->planning->layers;
+    for (d.virtual_stages = 1; d.stages * d.virtual_stages <= s->planning->most_chunks;
          d.virtual_stages++) {
         int orders = topt_planning_orders(s->planning, &d);
         for (int row = 0; orders > 0 && row < TOPT_ORDERS; row++) {
@@ -164,7 +164,7 @@ static void see_all(struct seen *x, struct topt_planning *m, int64_t gpus)
         struct topt_grid_search s;
         if (topt_grid_open(&s, m, nodes, per_node, TOPT_GOAL_FASTEST, NULL))
             x->bad = 1;
-        for (int stages = 1; stages <= m->layers && stages <= gpus; stages++)
+        for (int stages = 1; stages <= m->most_chunks && stages <= gpus; stages++)
             if (x->r->pipeline ? stages == x->r->pipeline
                                : stages == 1 || topt_planning_stages(m, stages))
                 see_stages(x, &s, stages);
@@ -232,6 +232,56 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
     topt_model_destroy(model);
 }
 
+/* The layers of each chunk where as many stages are asked for: 0 for what has none. */
+static void cut_into(const struct topt_hw *hw, const char *framework, int stages,
+                     const char *want)
+{
+    struct topt_request r;
+    struct topt_planning m;
+    struct topt_best b = {.found = 0};
+    struct topt_error err = {0};
+    struct topt_model *model = decoder(3, 64, 32000, 16, 0);
+    struct topt_costing k;
+    struct topt_grid_search s;
+    struct topt_strategy_cost c = {.memory_bytes = 0};
+    char got[80] = "";
+    topt_request_init(&r);
+    r.model = model;
+    r.hw = hw;
+    r.threads = 1;
+    r.pipeline = stages;
+    if (topt_framework_find(framework, &r.framework, &err) ||
+        topt_request_complete(&r, &err) || topt_planning_init(&m, &r, &err)) {
+        snprintf(got, sizeof got, "%.70s", err.text);
+        ok(!strcmp(got, want), "%s: 3 layers over %d stages: %s", framework, stages, got);
+        topt_model_destroy(model);
+        return;
+    }
+    if (topt_count_solve(&m, stages, 0, TOPT_GOAL_FASTEST, &b, &err) || !b.found ||
+        topt_grid_open(&s, &m, 1, stages, TOPT_GOAL_FASTEST, &err) ||
+        topt_grid_costing(&s, &b.solution.degrees, &k, &err) ||
+        topt_cost_strategy(&k, b.solution.strategy, &c, &err))
+        snprintf(got, sizeof got, "%.70s", err.text);
+    for (int i = 0; i < c.stage.chunks; i++)
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%d ", c.stage.layers[i]);
+    ok(!strcmp(got, want), "%s: 3 layers over %d stages: %s", framework, stages, got);
+    topt_grid_close(&s);
+    topt_best_fini(&b);
+    topt_planning_fini(&m);
+    topt_model_destroy(model);
+}
+
+/* Embedding and head may have stages of their own, and Megatron-LM takes one with nothing. */
+static void check_ends(const struct topt_hw *hw)
+{
+    cut_into(hw, "torchtitan", 4, "1 1 1 0 ");
+    cut_into(hw, "torchtitan", 5, "0 1 1 1 0 ");
+    cut_into(hw, "megatron", 5, "0 1 1 1 0 ");
+    cut_into(hw, "megatron", 6, "0 1 1 1 0 0 ");
+    cut_into(hw, "torchtitan", 6, "");
+    cut_into(hw, "deepspeed", 4, "");
+}
+
 int main(int argc, char **argv)
 {
     struct topt_hw *hw = topt_hw_load("a100-40-dgx", NULL);
@@ -245,6 +295,7 @@ int main(int argc, char **argv)
     ok(all < 60 || n.first > 0, "%d recompute the first layers of each chunk alone",
        n.first);
     ok(n.shared_out >= all / 20, "%d share experts out", n.shared_out);
+    check_ends(hw);
     topt_hw_destroy(hw);
     return done_testing();
 }

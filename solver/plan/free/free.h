@@ -154,7 +154,7 @@ struct topt_floor {
     int some; /* topt_problem_has_choices() */
     int64_t kept_bytes, ns;
     int64_t
-        layer_ns; /* of the latter, those of the layer (topt_stage_layers) that takes least */
+        layer_ns; /* of the latter, those of the layer (topt_stage_units) that takes least */
 };
 /* That of the problem with experts on such axes, of a problem without bounds in its prices. */
 int topt_problem_floor(struct topt_problem *p, struct topt_expert_axes axes,

@@ -95,10 +95,14 @@ static int find_recomputable(struct topt_planning *m, struct topt_error *err)
  * samples go from one to the next. */
 static int find_layers(struct topt_planning *m, struct topt_error *err)
 {
-    const struct topt_request *r = m->request;
-    int at;
-    if (topt_request_stages(r) && (m->layers = topt_stage_layers(r->model, &at)) < 0)
-        return topt_nomem(err, "the model's layers");
+    struct topt_stage_units u;
+    if (!topt_request_stages(m->request))
+        return 0;
+    if (topt_stage_units_find(m->request->model, &u, err))
+        return -1;
+    m->layers = u.layers;
+    m->most_chunks = topt_request_most_chunks(m->request, &u);
+    topt_stage_units_fini(&u);
     return 0;
 }
 
@@ -107,7 +111,7 @@ int topt_planning_most_stages(const struct topt_planning *m)
     int64_t asked = m->request->pipeline;
     if (m->request->settings.offload & ~(int64_t)TOPT_OFFLOAD_STATE)
         return 1;
-    int most = m->layers < TOPT_MAX_STAGES ? m->layers : TOPT_MAX_STAGES;
+    int most = m->most_chunks < TOPT_MAX_STAGES ? m->most_chunks : TOPT_MAX_STAGES;
     return asked ? (asked <= most ? (int)asked : 0) : most;
 }
 
@@ -152,7 +156,7 @@ int topt_planning_orders(const struct topt_planning *m, const struct topt_degree
             topt_order_takes(o, &shape))
             ret |= 1 << row;
     }
-    if (all > m->layers || all > TOPT_MAX_CHUNKS || !left)
+    if (all > m->most_chunks || all > TOPT_MAX_CHUNKS || !left)
         return -1;
     return chunks_fit(m, d) ? ret : 0;
 }

@@ -30,8 +30,9 @@ struct topt_planning {
     struct topt_least_parameters away, away_of_experts;
     int64_t experts;         /* expert parallelism divides it; 0: it is not looked at */
     double activation_bytes; /* that backward reads, of the whole batch */
-    int layers;              /* that pipeline stages can be cut between; 0: none */
-    int recomputes;          /* some operator can be recomputed in backward */
+    int layers,
+        most_chunks; /* that pipeline stages can be cut between, and into; 0: none */
+    int recomputes;  /* some operator can be recomputed in backward */
     /* What is recomputed where anything is, bits of enum topt_recompute_module: whole layers, or what was asked for;
      * and the bytes that backward reads then and that are kept, at least, of the whole batch. */
     int modules;

@@ -180,6 +180,7 @@ static const struct topt_framework frameworks[] = {
      .pipeline_orders =
          1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED | 1 << TOPT_ORDER_COMBINED,
      .pipeline_levels = NONE | STATE,
+     .empty_chunks = 1,
      .replica_levels = STATE,
      .can_modules = TOPT_MODULE_OP - 2,
      .recompute_first = 1,

@@ -161,6 +161,13 @@ int topt_request_even_stages(const struct topt_request *r)
     return (r->framework && r->framework->even_stages) || r->fixed.even;
 }
 
+int topt_request_most_chunks(const struct topt_request *r,
+                             const struct topt_stage_units *u)
+{
+    int empty = r->framework && r->framework->empty_chunks ? TOPT_MAX_EMPTY : 0;
+    return !u->layers || topt_request_even_stages(r) ? u->layers : u->n + empty;
+}
+
 /* Nowhere, inside a node, anywhere: from what the row or the request wants first to the most
  * that it takes. */
 int topt_request_tensor_at(const struct topt_request *r, int n)
@@ -370,7 +377,8 @@ static int check_schedule(const struct topt_request *r, struct topt_error *err)
 static int check_stages(const struct topt_request *r, struct topt_error *err)
 {
     const struct topt_framework *f = r->framework;
-    int at, layers;
+    struct topt_stage_units units;
+    int most;
     if (!topt_request_only_stages(r))
         return 0;
     if (!f || !f->pipeline_orders || r->space != TOPT_SPACE_UNIFORM)
@@ -390,21 +398,22 @@ static int check_stages(const struct topt_request *r, struct topt_error *err)
             err, TOPT_ERR_USAGE,
             "--pipeline: stages need several micro-batches to work side by side; "
             "leave out --micro-batches 1");
-    layers = topt_stage_layers(r->model, &at);
-    if (layers < 0)
-        return topt_nomem(err, "the model's layers");
-    if (!layers && at >= 0)
+    if (topt_stage_units_find(r->model, &units, err))
+        return -1;
+    most = topt_request_most_chunks(r, &units);
+    topt_stage_units_fini(&units);
+    if (units.fault >= 0)
         return topt_fail(
             err, TOPT_ERR_INVAL,
             "--pipeline: before '%.60s' more than one tensor goes on to later "
             "layers, so that no stage ends there; leave it out",
-            r->model->op[at].name);
-    if (layers < r->pipeline)
+            r->model->op[units.fault].name);
+    if (most < r->pipeline)
         return topt_fail(
             err, TOPT_ERR_INVAL,
             "--pipeline %lld: the model has %d layer%s to cut between; ask for "
             "fewer stages",
-            (long long)r->pipeline, layers, layers == 1 ? "" : "s");
+            (long long)r->pipeline, units.layers, units.layers == 1 ? "" : "s");
     return 0;
 }
 

@@ -39,6 +39,9 @@ int topt_request_only_stages(const struct topt_request *r);
 int topt_request_experts(const struct topt_request *r);
 /* Has each chunk of pipeline stages as many layers? */
 int topt_request_even_stages(const struct topt_request *r);
+/* Into how many chunks units can be cut; 0: into none. */
+int topt_request_most_chunks(const struct topt_request *r,
+                             const struct topt_stage_units *u);
 
 /* Does the framework split samples, heads and features into equal parts only? */
 int topt_request_even(const struct topt_request *r);

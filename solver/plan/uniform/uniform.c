@@ -535,7 +535,7 @@ static int add_first(struct fold *f)
  *     (4)  T >= w min(u (q + 1), u q + (k - 1) c)
  *
  * where each layer takes w or more: with q = ceil(layers / s), some stage has more than q layers, or k = layers - s (q - 1) of
- * them have q, of which the last waits for k - 1 chunks of c layers or more. */
+ * them have q, of which the last waits for k - 1 chunks of c layers or more; of several a stage, the first may have none. */
 static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *d,
                                const struct topt_memo_entry *floor, int64_t hidden_ns)
 {
@@ -552,7 +552,10 @@ static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *
         least = fmax(least, pass / (1 - pow(1 - 1 / u, s)));
     if (topt_request_even_stages(f->s->request))
         chunk = layers / s / d->virtual_stages;
-    double waits = u * q + (double)(layers - s * (q - 1) - 1) * chunk;
+    int stages = layers - s * (q - 1) - 1;
+    if (d->virtual_stages > 1 && stages && !topt_request_even_stages(f->s->request))
+        stages--;
+    double waits = u * q + (double)stages * chunk;
     return (int64_t)fmax(least,
                          (double)floor->floor.layer_ns * each * fmin(u * (q + 1), waits));
 }

@@ -13,7 +13,7 @@
 struct floor {
     struct topt_problem *p;
     int nfamilies, ntables, *family, *table;
-    int64_t *layer_ns;
+    int64_t *unit_ns;
     struct topt_floor *ret;
     struct topt_error *err;
 };
@@ -72,54 +72,54 @@ static struct topt_cost least_of(const struct family *f)
     return least;
 }
 
-/* Operators before the first layer count as its own, those behind a layer as that layer's. */
-static void add(struct floor *x, int layer, struct topt_cost c)
+static void add(struct floor *x, int unit, struct topt_cost c)
 {
     x->ret->kept_bytes += c.memory;
     x->ret->ns += c.time;
-    x->layer_ns[layer] += c.time;
+    x->unit_ns[unit] += c.time;
 }
 
-static void add_all(struct floor *x, struct topt_cost *least, int *layer)
+static void add_all(struct floor *x, const struct topt_stage_units *units,
+                    struct topt_cost *least, int *unit)
 {
     const struct topt_problem *p = x->p;
-    const struct topt_model *m = p->k.model;
-    int last = -1;
-    for (int i = 0; i < m->nops; i++) {
-        last += topt_begins_layer(m, i);
-        layer[i] = last < 0 ? 0 : last;
-    }
+    for (int u = 0; u < units->n; u++)
+        for (int i = units->at[u].op; i < units->at[u + 1].op; i++)
+            unit[i] = u;
     for (int i = 0; i < x->nfamilies; i++)
         least[i] = least_of(&p->family[x->family[i]]);
     for (int i = 0; i < p->nnodes; i++)
-        add(x, layer[topt_node_operator(p, &p->node[i])], least[p->node[i].family]);
+        add(x, unit[topt_node_operator(p, &p->node[i])], least[p->node[i].family]);
     for (int i = 0; i < p->nedges; i++)
-        add(x, layer[topt_node_operator(p, &p->node[p->edge[i].to])],
+        add(x, unit[topt_node_operator(p, &p->node[p->edge[i].to])],
             p->table[x->table[p->edge[i].table]].least);
-    x->ret->layer_ns = x->layer_ns[0];
-    for (int i = 1; i <= last; i++)
-        x->ret->layer_ns = topt_min(x->ret->layer_ns, x->layer_ns[i]);
+    x->ret->layer_ns = x->unit_ns[units->first];
+    for (int i = 1; i < units->layers; i++)
+        x->ret->layer_ns = topt_min(x->ret->layer_ns, x->unit_ns[units->first + i]);
 }
 
 static int find(struct floor *x, int anew)
 {
     size_t n = (size_t)x->p->k.model->nops + 1;
     struct topt_cost *least = calloc((size_t)x->nfamilies + 1, sizeof *least);
-    int *layer = calloc(n, sizeof *layer), rc = -1;
+    int *unit = calloc(n, sizeof *unit), rc = -1;
+    struct topt_stage_units units;
     x->family = calloc((size_t)x->nfamilies + 1, sizeof *x->family);
     x->table = calloc((size_t)x->ntables + 1, sizeof *x->table);
-    x->layer_ns = calloc(n, sizeof *x->layer_ns);
-    if (!least || !layer || !x->family || !x->table || !x->layer_ns)
+    x->unit_ns = calloc(n, sizeof *x->unit_ns);
+    if (topt_stage_units_find(x->p->k.model, &units, x->err) || !least || !unit ||
+        !x->family || !x->table || !x->unit_ns)
         topt_nomem(x->err, "the problem");
     else
         rc = make_families(x, anew) || price_tables(x);
     if (!rc && x->ret->some)
-        add_all(x, least, layer);
+        add_all(x, &units, least, unit);
     free(least);
-    free(layer);
+    topt_stage_units_fini(&units);
+    free(unit);
     free(x->family);
     free(x->table);
-    free(x->layer_ns);
+    free(x->unit_ns);
     return rc ? -1 : 0;
 }
 
