@@ -99,7 +99,7 @@ main()
         exit 1
     fi
     # All but those that want a database, or most of an hour.
-    only='^slurm_' but='^slurm_(accounts|random_500)$'
+    only='^slurm_' but='^slurm_(accounts|random_500|simulated)$'
     [ $# = 0 ] || { only="^($(IFS='|' && echo "$*"))\$" && but=none; }
     in_it ctest --test-dir /srv/topt/build/release -V -R "$only" -E "$but" >"$log.tests" 2>&1 || true
     passed=$(grep -cE '^[0-9]+: +ok ' "$log.tests") || true

@@ -286,21 +286,31 @@ static int set_serves(const struct site_slurm *s, const struct model *m,
     return j->serves ? 0 : -1;
 }
 
-/* Entries of a job: tasks of an array that may run at once; 0 where it is not planned. */
-static int64_t entries_of(const struct site_queued *j)
+/* Tasks of an array that are planned, so that those of all arrays are not too many. */
+static int64_t most_tasks(const struct site_queue *q)
 {
-    int64_t n = topt_max(1, j->array_tasks);
+    int64_t arrays = 0;
+    for (size_t i = 0; i < q->n; i++)
+        arrays += site_waits(&q->job[i]) && q->job[i].array_tasks > 1;
+    return topt_max(1, topt_min(MODEL_TASKS, MODEL_ALL_TASKS / topt_max(1, arrays)));
+}
+
+/* Entries of a job: tasks of an array that may run at once; 0 where it is not planned. */
+static int64_t entries_of(const struct site_queued *j, int64_t most)
+{
+    int64_t n = topt_min(most, topt_max(1, j->array_tasks));
     if (j->array_most)
         n = topt_min(n, j->array_most);
-    return site_waits(j) && own_shape(j).each.gpus ? topt_min(n, MODEL_TASKS) : 0;
+    return site_waits(j) && own_shape(j).each.gpus ? n : 0;
 }
 
 static int add_jobs(const struct site_slurm *s, const struct site_queue *q,
                     struct model *m)
 {
+    int64_t most = most_tasks(q);
     int rc = 0;
     for (size_t i = 0; i < q->n; i++)
-        for (int64_t n = entries_of(&q->job[i]), k = 0; k < n; k++)
+        for (int64_t n = entries_of(&q->job[i], most), k = 0; k < n; k++)
             m->job[m->njobs++] = (struct model_job){.job = &q->job[i], .task = k};
     qsort(m->job, m->njobs, sizeof *m->job, by_priority);
     for (size_t i = 0; !rc && i < m->njobs; i++) {
@@ -318,8 +328,9 @@ static int add_jobs(const struct site_slurm *s, const struct site_queue *q,
 static int build(const struct site_slurm *s, const struct site_queue *q, struct model *m)
 {
     size_t nodes = s->nnodes * SITE_TYPES + 1, jobs = 1;
+    int64_t most = most_tasks(q);
     for (size_t i = 0; i < q->n; i++)
-        jobs += (size_t)entries_of(&q->job[i]);
+        jobs += (size_t)entries_of(&q->job[i], most);
     m->node = calloc(nodes, sizeof *m->node);
     m->of = calloc(nodes, sizeof *m->of);
     m->type = calloc(nodes, sizeof *m->type);

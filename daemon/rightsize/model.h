@@ -14,8 +14,8 @@
 #include "queue.h"
 #include "topt_allocate.h"
 
-/* Of an array so many tasks are planned at most. */
-enum { MODEL_SHAPES = TOPT_ELASTIC_MOST, MODEL_TASKS = 32 };
+/* Of an array so many tasks are planned at most, and of all arrays. */
+enum { MODEL_SHAPES = TOPT_ELASTIC_MOST, MODEL_TASKS = 32, MODEL_ALL_TASKS = 1000 };
 
 /* A waiting job, or one of the tasks of an array, which follow each other. */
 struct model_job {

@@ -6,12 +6,13 @@ BIN has topt of a build.  Jobs come at random and sleep for as long as they are 
 Slurm's own backfill, and as jobs that agreed to other numbers of GPUs, while `topt rightsize --apply` runs twice an hour.  Slurm knows
 a length by its limit, which is in minutes: at this speed 30 hours, and so the simulation has it (--limit-step); right-sizing knows the steps.
 Slurm looks at the queue every two hours, so that right-sizing sees jobs before they start.  Prints the mean time from submission to
-end of both, and ends with 1 where those as asked differ by more than 10 %.
+end of both, and ends with 1 where they differ by more than 10 %, or with 77 where there is no Slurm.
 """
 import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -90,6 +91,9 @@ def replay(topt, jobs, elastic, folder):
 
 
 def main():
+    if os.geteuid() or not shutil.which("slurmctld", path=os.environ["PATH"] + ":/usr/sbin"):
+        print("1..0 # skipped: a private Slurm needs root and slurmctld")
+        sys.exit(77)
     topt = os.path.abspath(sys.argv[1]) + "/topt"
     jobs = draw(int(sys.argv[2]) if len(sys.argv) > 2 else 40, int(sys.argv[3]) if len(sys.argv) > 3 else 1)
     cluster = f"{ROOT}/deploy/cluster.sh"
@@ -109,7 +113,7 @@ def main():
     print("| | simulated, mean hours | on Slurm | difference | changed |\n|---|---|---|---|---|")
     for (name, *_), s, (hours, changes) in zip(rows, said, seen):
         print(f"| {name} | {s['jct_mean_h']:.2f} | {hours:.2f} | {100 * (s['jct_mean_h'] / hours - 1):+.1f} % | {changes} |")
-    sys.exit(abs(said[0]["jct_mean_h"] / seen[0][0] - 1) > 0.1)
+    sys.exit(any(abs(s["jct_mean_h"] / hours - 1) > 0.1 for s, (hours, _) in zip(said, seen)))
 
 
 main()
