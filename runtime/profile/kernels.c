@@ -300,8 +300,8 @@ static int measure_model(const struct work *w, int model, const struct size *z,
         c.ns = calloc((size_t)c.n * MANY, sizeof *c.ns);
         rc = c.ns ? 0 : topt_nomem(err, NULL);
     }
-    snprintf(what, sizeof what, "%.300s: kernels of %s, %d wide", w->where,
-             topt_specimen[model].name, z->width + z->head);
+    snprintf(what, sizeof what, "%.300s: kernels of %s, %d wide, heads of %d", w->where,
+             topt_specimen[model].name, z->width, z->head);
     rc = topt_comm_agree(w->comm, rc, err);
     rc = rc || measure_alone(w, &a, &c, what, err) ? -1 : 0;
     topt_alone_close(&a);

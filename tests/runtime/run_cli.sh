@@ -88,7 +88,7 @@ mkdir texts && cp text texts/b && cp text texts/a
 "$runtime" run plan1-0.json --data texts --quiet >out 2>err && [ ! -s out ] && [ ! -s err ]
 check "a directory of texts, quietly"
 
-"$mpiexec" -n 4 "$runtime" profile -o hw.json --nodes 2 --max-bytes 4KiB >out 2>err &&
+"$mpiexec" -n 4 "$runtime" profile -o hw.json --nodes 2 --max-product 32 --max-bytes 4KiB >out 2>err &&
     grep -q '"gpus_per_node": 2' hw.json && grep -q all_to_all hw.json
 check "a profile of two nodes of two ranks"
 refused 2 'nodes 3 does not fit the 4 ranks that were started' "$mpiexec" -n 4 "$runtime" profile -o hw.json --nodes 3
