@@ -429,8 +429,11 @@ def check_contexts(llama):
     text = launch(plan, "megatron").stdout
     ok("--context-parallel-size 2" in text and "--cp-comm-type a2a" in text, "Megatron-LM shares positions out", text)
     plan["uniform"].update(cp_comm="p2p")
+    text = launch(plan, "megatron").stdout
+    ok("--context-parallel-size 2" in text and "--cp-comm-type p2p" in text, "or has keys and values go around", text)
+    plan["uniform"].update(cp_comm="a2a+p2p")
     done = launch(plan, "megatron")
-    ok(done.returncode != 0 and "cp_comm: no such 'p2p'" in done.stderr, "in no other way than planned", done.stderr)
+    ok(done.returncode != 0 and "cp_comm: no such 'a2a+p2p'" in done.stderr, "in no other way than planned", done.stderr)
 
 
 def check_numbers(gpt, llama):

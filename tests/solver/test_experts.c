@@ -248,13 +248,13 @@ static void test_layouts(const struct topt_model *m, const struct topt_hw *hw)
 
 /* ---- context --------------------------------------------------------------------------- */
 
-static struct topt_model *llama(int apart)
+static struct topt_model *llama(int apart, int64_t seq)
 {
     static const char text[] =
         "{\"model_type\":\"llama\",\"hidden_size\":256,\"num_hidden_layers\":3,"
         "\"num_attention_heads\":16,\"num_key_value_heads\":8,\"intermediate_size\":512,"
         "\"vocab_size\":1024,\"max_position_embeddings\":4096}";
-    struct topt_import_options o = {.batch = BATCH, .seq = SEQ, .apart = apart};
+    struct topt_import_options o = {.batch = BATCH, .seq = seq, .apart = apart};
     return topt_model_import(text, strlen(text), "config.json", &o, NULL);
 }
 
@@ -296,7 +296,7 @@ static const struct topt_degrees *with_context(const struct asked *a, int tensor
 
 static void test_context(const struct topt_hw *hw, int apart)
 {
-    struct topt_model *m = llama(apart);
+    struct topt_model *m = llama(apart, SEQ);
     struct asked a = {0};
     char axes[16] = "";
     int n = 0, only = 1;
@@ -338,6 +338,45 @@ static void test_context(const struct topt_hw *hw, int apart)
            "each layer exchanges positions for heads and back: %lld bytes",
            (long long)bytes);
     }
+    close_grid(&a);
+    topt_model_destroy(m);
+}
+
+static int64_t at_least_0(int64_t n)
+{
+    return n > 0 ? n : 0;
+}
+
+/* Over 4 ranks keys and values go around in 3 hops forward; backward they do so again with their gradients, which take
+ * a fourth: computing waits for what a quarter of the attention does not hide. */
+static void test_ring(const struct topt_hw *hw, int64_t seq)
+{
+    struct topt_model *m = llama(1, seq);
+    struct asked a = {.context = 4};
+    struct topt_fragment_cost attends = {.compute_ns = 0};
+    struct topt_edge_end to = {.ring = 0};
+    struct topt_costing k;
+    int op = topt_model_find(m, "h1.attend"), input = m->op[op].ninputs - 1;
+    open_grid(&a, m, hw, "megatron", 1);
+    const struct topt_degrees *d = with_context(&a, 1, 4);
+    struct topt_strategy *s = d ? strategy_of(&a, d) : NULL;
+    int64_t part = BATCH / 2 / 2 * seq / 4 * 2 * 8 * 16 * 2, waits[2] = {-1, -1};
+    if (s && !topt_grid_costing(&a.s, d, &k, NULL) &&
+        !topt_cost_op(&k, op, &s->config[op], &attends, NULL)) {
+        to = topt_edge_consumer(&k, op, input, &s->config[op], 0);
+        int64_t hop = 2 * topt_hw_collective_ns(hw, TOPT_PERMUTE,
+                                                (struct topt_group){1, 2, 2}, part);
+        int64_t f = attends.spent.at[TOPT_DURING_FORWARD].compute_ns / 4;
+        int64_t b = attends.spent.at[TOPT_DURING_BACKWARD].compute_ns / 4;
+        waits[0] = 3 * at_least_0(hop - f);
+        waits[1] = 3 * at_least_0(2 * hop - b) + hop;
+    }
+    ok(to.ring && to.ring_ns[0] == waits[0] && to.ring_ns[1] == waits[1],
+       "keys and values of %lld positions go around: %lld and %lld ns wait, not %lld and "
+       "%lld",
+       (long long)seq, (long long)waits[0], (long long)waits[1], (long long)to.ring_ns[0],
+       (long long)to.ring_ns[1]);
+    topt_strategy_destroy(s);
     close_grid(&a);
     topt_model_destroy(m);
 }
@@ -453,6 +492,8 @@ int main(void)
     test_costs(hw);
     test_context(hw, 0);
     test_context(hw, 1);
+    test_ring(hw, SEQ);
+    test_ring(hw, 4096);
     topt_model_destroy(m);
     topt_hw_destroy(hw);
     return done_testing();
