@@ -295,8 +295,9 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
             e.others_bytes +=
                 block(k, o->operand[y].tensor, &s, &l) / topt_ring_ranks(k, o, c, y);
     }
-    if (k->settings->ring)
-        topt_ring_end(k, op, x, c, &e);
+    struct topt_fragment_cost own;
+    if (topt_ring_ranks(k, o, c, x) > 1 && !topt_cost_op(k, op, c, &own, NULL))
+        topt_ring_end(k, op, x, c, &own, &e);
     if (op != k->model->loss) {
         struct topt_shape s = topt_operand_shape(o, o->output);
         struct topt_layout l = topt_grad_layout(o, o->output, c, k->mesh);

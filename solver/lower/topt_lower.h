@@ -673,8 +673,8 @@ struct topt_edge_end {
     /* The same for all configurations of an operator, thousandths of the tensor: what a consumer keeps for
      * backward, and what moves where this end gathers it (0: all). */
     int kept_permille, moved_permille;
-    int ring;           /* consumer: the tensor goes around context ranks (ring.c), */
-    int64_t ring_ns[2]; /* ... for which it waits so long, forward and backward */
+    int ring;           /* consumer: the tensor goes around so many ranks (ring.c), */
+    int64_t ring_ns[2]; /* ... which attention hides for so long, forward and backward */
 };
 
 /* The ends that follow from configurations. */

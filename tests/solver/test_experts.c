@@ -348,34 +348,50 @@ static int64_t at_least_0(int64_t n)
 }
 
 /* Over 4 ranks keys and values go around in 3 hops forward; backward they do so again with their gradients, which take
- * a fourth: computing waits for what a quarter of the attention does not hide. */
+ * a fourth: computing waits for what three quarters of the attention do not hide. */
 static void test_ring(const struct topt_hw *hw, int64_t seq)
 {
     struct topt_model *m = llama(1, seq);
     struct asked a = {.context = 4};
     struct topt_fragment_cost attends = {.compute_ns = 0};
-    struct topt_edge_end to = {.ring = 0};
+    struct topt_edge_cost plain = {.nalts = 0}, ring = {.nalts = 0};
     struct topt_costing k;
-    int op = topt_model_find(m, "h1.attend"), input = m->op[op].ninputs - 1;
+    int op = topt_model_find(m, "h1.attend");
     open_grid(&a, m, hw, "megatron", 1);
     const struct topt_degrees *d = with_context(&a, 1, 4);
     struct topt_strategy *s = d ? strategy_of(&a, d) : NULL;
-    int64_t part = BATCH / 2 / 2 * seq / 4 * 2 * 8 * 16 * 2, waits[2] = {-1, -1};
+    const struct topt_op *o = &m->op[op];
+    int tensor = o->operand[o->input[o->ninputs - 1]].tensor;
+    int kv = m->tensor[tensor].producer;
     if (s && !topt_grid_costing(&a.s, d, &k, NULL) &&
         !topt_cost_op(&k, op, &s->config[op], &attends, NULL)) {
-        to = topt_edge_consumer(&k, op, input, &s->config[op], 0);
-        int64_t hop = 2 * topt_hw_collective_ns(hw, TOPT_PERMUTE,
-                                                (struct topt_group){1, 2, 2}, part);
-        int64_t f = attends.spent.at[TOPT_DURING_FORWARD].compute_ns / 4;
-        int64_t b = attends.spent.at[TOPT_DURING_BACKWARD].compute_ns / 4;
-        waits[0] = 3 * at_least_0(hop - f);
-        waits[1] = 3 * at_least_0(2 * hop - b) + hop;
+        struct topt_edge_end from = topt_edge_producer(&k, kv, &s->config[kv]);
+        struct topt_edge_end to =
+            topt_edge_consumer(&k, op, o->ninputs - 1, &s->config[op], 0);
+        (void)!topt_cost_edge(&k, tensor, &from, &to, &ring, NULL);
+        to.ring = 0;
+        (void)!topt_cost_edge(&k, tensor, &from, &to, &plain, NULL);
     }
-    ok(to.ring && to.ring_ns[0] == waits[0] && to.ring_ns[1] == waits[1],
-       "keys and values of %lld positions go around: %lld and %lld ns wait, not %lld and "
-       "%lld",
-       (long long)seq, (long long)waits[0], (long long)waits[1], (long long)to.ring_ns[0],
-       (long long)to.ring_ns[1]);
+    int64_t want[2], got[2], gather = 0, scatter = 0;
+    gather = plain.alt[0].spent.at[TOPT_DURING_FORWARD].waited_ns;
+    scatter = plain.alt[0].spent.at[TOPT_DURING_BACKWARD].waited_ns;
+    want[0] = gather - attends.spent.at[TOPT_DURING_FORWARD].compute_ns * 3 / 4;
+    want[1] =
+        gather + scatter - attends.spent.at[TOPT_DURING_BACKWARD].compute_ns * 3 / 4;
+    want[0] = at_least_0(want[0]);
+    want[1] = at_least_0(want[1]) + scatter / 3;
+    for (int i = 0; i < 2; i++)
+        got[i] = ring.alt[0].spent.at[TOPT_DURING_FORWARD + i].waited_ns;
+    ok(gather > 0 && llabs(got[0] - want[0]) < 5 && llabs(got[1] - want[1]) < 5,
+       "keys and values of %lld positions go around: %lld and %lld ns are waited for, "
+       "not "
+       "%lld and %lld",
+       (long long)seq, (long long)want[0], (long long)want[1], (long long)got[0],
+       (long long)got[1]);
+    int64_t whole = plain.alt[0].class_bytes[TOPT_CLASS_KEPT];
+    int64_t part = ring.alt[0].class_bytes[TOPT_CLASS_KEPT];
+    ok(part > 0 && llabs(4 * part - whole) < 1024, "each rank keeps its part, %lld of %lld",
+       (long long)part, (long long)whole);
     topt_strategy_destroy(s);
     close_grid(&a);
     topt_model_destroy(m);
