@@ -186,6 +186,7 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     if (row_uses(r, "dispatch"))
         q.settings.dispatch = TOPT_DISPATCH_DEEPEP;
     q.expert = r->expert > 1 ? r->expert : 1;
+    q.context = r->context > 1 ? r->context : 0;
     if (modules_of(r))
         q.fixed.recompute = modules_of(r);
     if (topt_request_complete(&q, &err))
