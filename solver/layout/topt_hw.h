@@ -133,6 +133,8 @@ const struct topt_hw_host *topt_hw_host(const struct topt_hw *hw);
 
 /* The share of a device's computing that a collective takes while it runs beside it. */
 double topt_hw_collective_share(const struct topt_hw *hw);
+/* So much of 'ns' of communication goes beside 'room' of computing, of which it takes that share. */
+int64_t topt_hw_hidden_ns(const struct topt_hw *hw, int64_t ns, int64_t room);
 
 /* f16 is had where the profile has bf16, too, and goes by its figures where it has none of its own; likewise f8-block by
  * those of mxf8, as Transformer Engine does it there, or of f8. */
@@ -181,6 +183,10 @@ struct topt_time topt_hw_attention(const struct topt_hw *hw, enum topt_dtype t,
 struct topt_time topt_hw_product(const struct topt_hw *hw, enum topt_dtype t,
                                  int64_t flops, int64_t outputs, int64_t bytes,
                                  int devices);
+
+/* The same of making one matrix orthogonal, as Muon does (newton_schulz.c); 'gram': by its small square alone. */
+struct topt_time topt_hw_orthogonal(const struct topt_hw *hw, enum topt_dtype t,
+                                    int64_t rows, int64_t columns, int gram, int devices);
 
 /* Nanoseconds of one collective; 0 for groups of one.  Rounded once. */
 int64_t topt_hw_collective_ns(const struct topt_hw *hw, enum topt_collective c,
