@@ -107,14 +107,18 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "bf16-mixed; on a GPU without bf16 fp16-mixed, or f32 where the framework scales no loss", "bf16-mixed,bf16,fp16-mixed,fp8-delayed,fp8-tensorwise,fp8-rowwise,fp8-blockwise,mxfp8,nvfp4,f32,f64",                                   \
       "precision: bf16-mixed, bf16, fp16-mixed (V100, T4), f32, f64; or with products of layers in fewer bits, fp8-delayed, fp8-tensorwise, fp8-rowwise, fp8-blockwise, mxfp8 or nvfp4")                                                        \
     X(OPTIMIZER, optimizer, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "optimizer", "O",                              \
-      "adamw; adam with --framework topt", "adamw,adam,adafactor,adam8,paged_adamw,paged_adamw8,momentum,sgd,row_wise_adagrad",                                                \
-      "optimizer: sgd, momentum, adam, adamw, row_wise_adagrad, adafactor, adam8, paged_adamw or paged_adamw8")                                   \
+      "adamw; adam with --framework topt", "adamw,adam,adafactor,adam8,paged_adamw,paged_adamw8,momentum,sgd,row_wise_adagrad,muon",                                                \
+      "optimizer: sgd, momentum, adam, adamw, row_wise_adagrad, adafactor, adam8, paged_adamw, paged_adamw8 or muon (megatron, deepspeed, pytorch with DDP)")                                   \
     X(GRADIENT_F32, gradient_f32, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "gradient-f32", "",                         \
       "as in the framework", NULL, "accumulate gradients in f32 with bf16-mixed and fp16-mixed")                                  \
     X(FP8_PARAMS, fp8_params, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "fp8-params", "",                            \
       "weights in bf16", NULL, "with fp8 and fewer bits: weights are stored and gathered in them (--fp8-param-gather of megatron; fp8-tensorwise of pytorch, torchtitan)") \
     X(CUDA_GRAPHS, cuda_graphs, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "cuda-graphs", "",                          \
       "off", NULL, "forward and backward are CUDA graphs, whose kernels the host does not start one by one (pytorch, megatron, torchtitan)") \
+    X(FP8_ATTENTION, fp8_attention, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "fp8-attention", "",                      \
+      "attention in bf16", NULL, "with fp8 and fewer bits: attention runs in 8 bits, too (megatron, by fp8_dot_product_attention)") \
+    X(TENSOR_OVERLAP, tensor_overlap, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "tensor-overlap", "",                   \
+      "off", NULL, "communication of tensor parallelism runs beside its products (--tp-comm-overlap of megatron; async tensor parallelism of torchtitan, compiled)") \
     X(OFFLOAD, offload, LIST, 0, 63, TOPT_IN_ANY, PROBLEM, SBATCH, "offload", "LIST",                                 \
       "everything on the GPUs", "optimizer,parameters,activations",                                                   \
       "what rests in the host's memory: optimizer (deepspeed, megatron), parameters (with gradients and optimizer; pytorch, torchtitan, deepspeed), activations (pytorch, megatron)") \

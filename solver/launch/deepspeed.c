@@ -6,6 +6,7 @@
 #include "job.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "topt_json.h"
 
@@ -40,6 +41,9 @@ static json_t *config(const struct job *j)
         json_object_set_new(json_object_get(c, "zero_optimization"), "overlap_comm",
                             json_true());
     put_offload(j, json_object_get(c, "zero_optimization"));
+    if (!strcmp(j->optimizer, "muon"))
+        json_object_set_new(c, "optimizer",
+                            json_pack("{s:s, s:{}}", "type", "Muon", "params"));
     if (j->tp == 1)
         json_object_set_new(c, "train_batch_size", json_integer(j->batch));
     else
@@ -91,10 +95,17 @@ static int write_config(const struct job *j, struct sheet *s, struct topt_error 
 
 static void remarks(const struct job *j, struct sheet *s)
 {
-    topt_sheet_script(s,
-                      "deepspeed.initialize() gets the optimizer (%s), the data loader "
-                      "%lld samples per rank at a time",
-                      j->optimizer, (long long)j->micro);
+    if (!strcmp(j->optimizer, "muon"))
+        topt_sheet_script(s,
+                          "the learning rate is optimizer.params.lr of ds_config.json, "
+                          "and the data loader gives %lld samples per rank at a time",
+                          (long long)j->micro);
+    else
+        topt_sheet_script(
+            s,
+            "deepspeed.initialize() gets the optimizer (%s), the data loader "
+            "%lld samples per rank at a time",
+            j->optimizer, (long long)j->micro);
     if (j->offload & JOB_HOST_STATES)
         topt_sheet_script(s, "the optimizer is deepspeed.ops.adam.DeepSpeedCPUAdam");
     if (j->pp > 1)

@@ -211,6 +211,10 @@ static int read_precision(const json_t *settings, struct job *j, struct topt_err
     if (topt_json_string_or(settings, "settings", "low", &j->low, err) ||
         topt_json_bool_or(settings, "settings", "low_params", &j->low_params, err) ||
         topt_json_bool_or(settings, "settings", "cuda_graphs", &j->cuda_graphs, err) ||
+        topt_json_bool_or(settings, "settings", "tensor_overlap", &j->tensor_overlap,
+                          err) ||
+        topt_json_bool_or(settings, "settings", "low_attention", &j->low_attention,
+                          err) ||
         topt_json_int_or(settings, "settings", "offload", 0, 15, &j->offload, err) ||
         topt_json_int_or(settings, "settings", "offload_permille", 0, 1000,
                          &j->offload_permille, err))

@@ -36,7 +36,9 @@ struct job {
     int64_t shard;            /* of 'dp', those that 'zero' shards over */
     /* 'dp' and what follows from it are 0 of a plan that splits operators each in its own way. */
     int cuda_graphs;
-    int64_t offload;          /* what rests on the host, as bits: enum topt_offload */
+    int tensor_overlap; /* communication of tensor parallelism beside its products */
+    int low_attention;  /* attention in 8 bits */
+    int64_t offload;    /* what rests on the host, as bits: enum topt_offload */
     int64_t offload_permille; /* of the optimizer's states */
     int recompute, overlap;   /* hides reductions behind computation */
     int sequence_parallel;    /* beside tensor parallelism */

@@ -72,6 +72,11 @@ static void write_offload(const struct job *j, struct topt_text *t)
         number(t, "--cpu-offloading-num-layers", j->model.layers - 1);
 }
 
+static int is_muon(const struct job *j)
+{
+    return !strcmp(j->optimizer, "muon");
+}
+
 static void write_parallel(const struct job *j, struct topt_text *t)
 {
     number(t, "--tensor-model-parallel-size", j->tp);
@@ -91,6 +96,7 @@ static void write_parallel(const struct job *j, struct topt_text *t)
     }
     flag(t, j->tp > 1 && (j->sequence_parallel || j->model.experts),
          "--sequence-parallel");
+    flag(t, j->tensor_overlap && j->tp > 1, "--tp-comm-overlap");
     number(t, "--micro-batch-size", j->micro);
     number(t, "--global-batch-size", j->batch);
     flag(t, (j->zero == 1 && j->dp > 1) || j->low_params || j->offload & JOB_HOST_STATES,
@@ -118,7 +124,12 @@ static void write_parallel(const struct job *j, struct topt_text *t)
     write_low(j, t);
     flag(t, j->cuda_graphs,
          "--cuda-graph-impl full_iteration --no-check-for-nan-in-loss-and-grad");
-    flag(t, 1, strncmp(j->optimizer, "adam", 4) ? "--optimizer sgd" : "--optimizer adam");
+    topt_text_add(t, " \\\n    --optimizer %s",
+                  !strncmp(j->optimizer, "adam", 4) ? "adam"
+                  : is_muon(j)                      ? "muon"
+                                                    : "sgd");
+    /* With the distributed optimizer each matrix is updated by one rank of data parallelism. */
+    flag(t, is_muon(j) && j->tp > 1, "--muon-tp-mode duplicated");
 }
 
 static void write_positions(const struct job *j, struct topt_text *t)
@@ -217,7 +228,7 @@ static int check(const struct job *j, struct topt_error *err)
             "Megatron-LM keeps gradients and optimizer state of bf16 in "
             "f32");
     if (strncmp(j->optimizer, "adam", 4) && strcmp(j->optimizer, "sgd") &&
-        strcmp(j->optimizer, "momentum"))
+        strcmp(j->optimizer, "momentum") && !is_muon(j))
         return topt_job_refuse(j, "megatron", err, "Megatron-LM has no optimizer %s",
                                j->optimizer);
     return 0;
@@ -241,6 +252,10 @@ static void remarks(const struct job *j, struct sheet *s)
                           "the arguments of the architecture are not written, since it "
                           "has more than a plain decoder (%s)",
                           m->other ? m->other : "its activation");
+    if (j->low_attention)
+        topt_sheet_script(s, "the transformer's configuration sets "
+                             "fp8_dot_product_attention = True, for which "
+                             "pretrain_gpt.py has no option");
     if (m->vocab % multiple)
         topt_sheet_differs(s, "the vocabulary of %lld is padded to a multiple of %lld",
                            (long long)m->vocab, (long long)multiple);

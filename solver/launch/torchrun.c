@@ -169,6 +169,9 @@ int topt_launch_torchrun(const struct job *j, struct sheet *s, struct topt_error
     topt_sheet_script(s, "train.py imports topt_apply: start(), apply(), optimizer(), "
                          "micro_batches(), rows()");
     remark_train(j, s);
+    if (!strcmp(j->optimizer, "muon"))
+        topt_sheet_script(s, "matrices of blocks are updated by torch.optim.Muon, other "
+                             "parameters by AdamW: two optimizers in train.py");
     topt_job_offload_kept(j, s);
     if (j->cuda_graphs)
         topt_sheet_script(s, "forward and backward are recorded as CUDA graphs: "

@@ -252,6 +252,9 @@ static int write_config(const struct job *j, const struct known *k, struct sheet
     write_training(j, &t);
     if (j->low)
         write_low(j, &t);
+    if (j->tensor_overlap && j->tp > 1)
+        topt_text_add(&t, "    config.compile.enable = True\n"
+                          "    config.compile.enable_async_tensor_parallel = True\n");
     topt_text_add(&t, "    return config\n");
     return topt_sheet_file(s, "topt_torchtitan.py", &t, err);
 }

@@ -930,6 +930,12 @@ double topt_hw_collective_share(const struct topt_hw *hw)
     return hw->collective_share;
 }
 
+int64_t topt_hw_hidden_ns(const struct topt_hw *hw, int64_t ns, int64_t room)
+{
+    int64_t most = (int64_t)((double)ns * (1 - topt_hw_collective_share(hw)));
+    return most < room ? most : room;
+}
+
 int64_t topt_hw_capacity_bytes(const struct topt_hw *hw)
 {
     return hw->capacity_bytes;

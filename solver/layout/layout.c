@@ -231,6 +231,16 @@ uint32_t topt_layout_changed_mask(const struct topt_layout *a,
     return mask;
 }
 
+uint32_t topt_layout_gathered_mask(const struct topt_layout *from,
+                                   const struct topt_layout *to)
+{
+    uint32_t mask = topt_layout_changed_mask(from, to);
+    for (int i = 0; i < TOPT_MAX_AXES; i++)
+        if (from->at[i] == TOPT_PARTIAL || (mask >> i & 1 && to->at[i] != TOPT_REPLICATE))
+            return 0;
+    return mask;
+}
+
 /* Where the piece of coordinate 'at' begins in a block of 'count', along an axis with shares. */
 static int64_t begin_of(const struct topt_mesh *mesh, const int *share, int64_t count,
                         int at)

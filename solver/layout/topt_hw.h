@@ -135,6 +135,8 @@ const struct topt_hw_host *topt_hw_host(const struct topt_hw *hw);
 
 /* The share of a device's computing that a collective takes while it runs beside it. */
 double topt_hw_collective_share(const struct topt_hw *hw);
+/* So much of 'ns' of communication goes beside 'room' of computing, of which it takes that share. */
+int64_t topt_hw_hidden_ns(const struct topt_hw *hw, int64_t ns, int64_t room);
 
 /* Are the devices GPUs, which share no cores? */
 int topt_hw_has_gpus(const struct topt_hw *hw);
@@ -199,6 +201,9 @@ void topt_kernel_features(const struct topt_kernel_run *run, double ret[4]);
 /* The time of a kernel by samples of that very kernel (hw_kernels.c); 0 where the profile has none. */
 struct topt_time topt_hw_kernel(const struct topt_hw *hw, enum topt_dtype t,
                                 const struct topt_kernel_run *run, int devices);
+/* The same of making one matrix orthogonal, as Muon does (newton_schulz.c); 'gram': by its small square alone. */
+struct topt_time topt_hw_orthogonal(const struct topt_hw *hw, enum topt_dtype t,
+                                    int64_t rows, int64_t columns, int gram, int devices);
 
 /* Nanoseconds of one collective; 0 for groups of one.  Rounded once. */
 int64_t topt_hw_collective_ns(const struct topt_hw *hw, enum topt_collective c,

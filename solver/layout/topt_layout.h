@@ -88,6 +88,9 @@ uint32_t topt_layout_partial_mask(const struct topt_layout *l);
 /* Axes along which two layouts differ. */
 uint32_t topt_layout_changed_mask(const struct topt_layout *a,
                                   const struct topt_layout *b);
+/* ... where the way between them gathers and does nothing else; 0: it does, or there is none. */
+uint32_t topt_layout_gathered_mask(const struct topt_layout *from,
+                                   const struct topt_layout *to);
 
 /* A tensor's shape without its place.  'of_state': a parameter, of which the first axis makes
  * pieces by state_share.  'rows': of tables one after the other, a number of rows each (borrowed):

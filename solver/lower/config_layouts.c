@@ -7,6 +7,7 @@
  * gradient of an input or parameter (each device saw only its part of the batch, or of
  * the outputs). */
 #include "topt_lower.h"
+#include "topt_named.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -418,22 +419,14 @@ void topt_strategy_destroy(struct topt_strategy *s)
 
 /* ---- names ------------------------------------------------------------------------- */
 
-const char *topt_accounting_name(enum topt_accounting a)
-{
-    static const char *const name[] = {"run", "paper", "paper-reuse"};
-    return (unsigned)a < TOPT_ACCOUNTING_COUNT ? name[a] : "unknown";
-}
+TOPT_NAMES(topt_accounting_name, enum topt_accounting, "run", "paper", "paper-reuse")
 
 int topt_accounting_is_papers(enum topt_accounting a)
 {
     return a == TOPT_ACCOUNTING_PAPER || a == TOPT_ACCOUNTING_PAPER_REUSE;
 }
 
-const char *topt_overlap_name(enum topt_overlap o)
-{
-    static const char *const name[] = {"none", "ddp", "fsdp"};
-    return (unsigned)o < TOPT_OVERLAP_COUNT ? name[o] : "unknown";
-}
+TOPT_NAMES(topt_overlap_name, enum topt_overlap, "none", "ddp", "fsdp")
 
 int topt_overlap_has(enum topt_overlap o, enum topt_async what)
 {
@@ -441,11 +434,7 @@ int topt_overlap_has(enum topt_overlap o, enum topt_async what)
            (o == TOPT_OVERLAP_FSDP && what != TOPT_ASYNC_NOTHING);
 }
 
-const char *topt_gather_name(enum topt_gather g)
-{
-    static const char *const name[] = {"operator", "unit", "pool"};
-    return (unsigned)g < TOPT_GATHER_COUNT ? name[g] : "unknown";
-}
+TOPT_NAMES(topt_gather_name, enum topt_gather, "operator", "unit", "pool")
 
 double topt_dispatch_share(const struct topt_settings *s, const struct topt_hw *hw)
 {
@@ -453,19 +442,10 @@ double topt_dispatch_share(const struct topt_settings *s, const struct topt_hw *
                                                : topt_hw_collective_share(hw);
 }
 
-const char *topt_dispatch_name(enum topt_dispatch d)
-{
-    static const char *const name[] = {"alltoall", "deepep"};
-    return (unsigned)d < TOPT_DISPATCH_COUNT ? name[d] : "unknown";
-}
+TOPT_NAMES(topt_dispatch_name, enum topt_dispatch, "alltoall", "deepep")
 
-const char *topt_class_name(enum topt_class c)
-{
-    static const char *const name[] = {"parameters", "gradients", "optimizer",
-                                       "data",       "buffers",   "activations",
-                                       "recomputed", "transient", "communication"};
-    return (unsigned)c < TOPT_CLASS_COUNT ? name[c] : "unknown";
-}
+TOPT_NAMES(topt_class_name, enum topt_class, "parameters", "gradients", "optimizer",
+           "data", "buffers", "activations", "recomputed", "transient", "communication")
 
 struct topt_settings topt_settings_default(void)
 {

@@ -238,11 +238,13 @@ struct topt_edge_end topt_edge_producer(const struct topt_costing *k, int op,
                                         const struct topt_config *c)
 {
     const struct topt_op *o = &k->model->op[op];
-    return (struct topt_edge_end){.value = topt_value_layout(o, o->output, c, k->mesh),
-                                  .grad = topt_grad_layout(o, o->output, c, k->mesh),
-                                  .recompute = c->recompute == TOPT_AGAIN_ALL,
-                                  .moved_permille =
-                                      topt_low_moved_permille(k->settings, k->model, op)};
+    struct topt_edge_end e = {.value = topt_value_layout(o, o->output, c, k->mesh),
+                              .grad = topt_grad_layout(o, o->output, c, k->mesh),
+                              .recompute = c->recompute == TOPT_AGAIN_ALL,
+                              .moved_permille =
+                                  topt_low_moved_permille(k->settings, k->model, op)};
+    topt_beside_set(k, op, c, 1, &e);
+    return e;
 }
 
 struct topt_edge_end topt_edge_hub(const struct topt_costing *k, const struct topt_hub *h)
@@ -287,6 +289,7 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
         .op_bytes = op_transient,
         .moved_permille = topt_low_moved_permille(k->settings, k->model, op),
         .kept_permille = topt_low_kept_permille(k->settings, k->model, op, input)};
+    topt_beside_set(k, op, c, 0, &e);
     for (int i = 0; i < o->ninputs; i++) {
         int y = o->input[i];
         struct topt_shape s = topt_operand_shape(o, y);
@@ -466,20 +469,14 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
     return n;
 }
 
-void topt_edge_moves(const struct topt_edge_end *from, const struct topt_edge_end *to,
-                     struct topt_move_cost *there, struct topt_move_cost *back)
-{
-    topt_low_moves(from, to, there, back);
-    topt_ring_moves(to, there, back);
-}
-
-void topt_cost_edge_by(const struct topt_costing *k, const struct topt_edge_end *from,
-                       const struct topt_edge_end *to, const struct topt_move_cost *there,
+void topt_cost_edge_by(const struct topt_costing *k, int tensor,
+                       const struct topt_edge_end *from, const struct topt_edge_end *to,
+                       const struct topt_move_cost *there,
                        const struct topt_move_cost *back, struct topt_edge_cost *ret)
 {
     struct topt_edge_alternative a[2];
     struct topt_move_cost forth = *there, home = back ? *back : *there;
-    topt_edge_moves(from, to, &forth, back ? &home : NULL);
+    topt_edge_moves(k, tensor, from, to, &forth, back ? &home : NULL);
     *ret = (struct topt_edge_cost){.keep = {TOPT_KEEP_AFTER, TOPT_KEEP_BEFORE}};
     ret->nalts =
         topt_edge_alternatives(k, from, to, topt_layout_equal(&from->value, &to->value),
@@ -505,6 +502,6 @@ int topt_cost_edge(const struct topt_costing *k, int tensor,
     if (topt_cost_move(k, tensor, &from->value, &to->value, &there, err) ||
         (trained && topt_cost_move(k, tensor, &to->grad, &from->grad, &back, err)))
         return -1;
-    topt_cost_edge_by(k, from, to, &there, trained ? &back : NULL, ret);
+    topt_cost_edge_by(k, tensor, from, to, &there, trained ? &back : NULL, ret);
     return 0;
 }

@@ -319,7 +319,8 @@ static int fill_use(struct topt_evaluator *a, int tensor, struct use *u)
     if (trained && (topt_cost_move(&a->k, tensor, &to.grad, &from.grad, &back, a->err) ||
                     follow_move(a, tensor, &to.grad, &from.grad, &back, &u->back)))
         return -1;
-    topt_cost_edge_by(&a->k, &from, &to, &there, trained ? &back : NULL, &u->cost);
+    topt_cost_edge_by(&a->k, tensor, &from, &to, &there, trained ? &back : NULL,
+                      &u->cost);
     return 0;
 }
 

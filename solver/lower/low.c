@@ -11,12 +11,15 @@
  *   Transformer Engine (common/cast, common/transpose, pytorch/module/linear.py of 2.x, 2025 to 2026-08), of
  *       Megatron-LM: a cast writes rows and columns in one pass, weights are cast once a step and stay, and
  *       backward keeps the one copy of an input that it reads.
+ *       With fp8_dot_product_attention the operands of attention are cast as well, a copy each, and it keeps queries,
+ *       keys, values and its result in 8 bits; results are bf16 (pytorch/attention/dot_product_attention).
  *   torchao (float8/float8_linear.py, prototype/mx_formats, 2025 to 2026-08), of PyTorch and torchtitan: casts are
  *       compiled to passes of their own and done again in each micro-batch; the input itself is kept. */
 #include "low.h"
 
 #include "fragment.h"
 #include "topt_minmax.h"
+#include "topt_named.h"
 
 /* Thousandths of a byte for a number: what backward keeps of an input with its scales; and what is moved
  * by casts of a tensor to both copies that products read, by Transformer Engine and by torchao, with how many
@@ -40,10 +43,7 @@ static const struct recipe {
     [TOPT_LOW_NVFP4] = {"nvfp4", TOPT_NVF4, 562, {7125, 7125}, {3, 3}},
 };
 
-const char *topt_low_name(enum topt_low r)
-{
-    return (unsigned)r < TOPT_LOW_COUNT ? recipes[r].name : "unknown";
-}
+TOPT_NAMED(topt_low_name, enum topt_low, TOPT_LOW_COUNT, recipes[i].name)
 
 enum topt_dtype topt_low_type(enum topt_low r)
 {
@@ -75,13 +75,14 @@ int topt_low_kept_permille(const struct topt_settings *s, const struct topt_mode
 {
     const struct topt_op *o = &m->op[op], *from;
     int own = 0;
+    if (s->low_attention && topt_op_attends(o))
+        return 1000 / topt_dtype_bytes(s->dtype);
     if (s->low_apart || !topt_low_runs(s, m, op))
         return 1000;
     from = &m->op[m->tensor[o->operand[o->input[input]].tensor].producer];
-    for (const struct topt_step *t = from->spec->forward; t->kind != TOPT_STEP_END; t++)
-        own |= t->kind == TOPT_STEP_KERNEL &&
-               topt_kernel_work(t->kernel) == TOPT_WORK_ATTENTION;
-    return 1000 * own + recipes[s->low].kept / topt_dtype_bytes(s->dtype);
+    if (topt_op_attends(from))
+        own = s->low_attention ? 1000 / topt_dtype_bytes(s->dtype) : 1000;
+    return own + recipes[s->low].kept / topt_dtype_bytes(s->dtype);
 }
 
 /* torchao casts before a gather where one scale does for the whole tensor (float8/float8_tensor_parallel.py). */
@@ -93,29 +94,6 @@ int topt_low_moved_permille(const struct topt_settings *s, const struct topt_mod
     return recipes[s->low].kept / topt_dtype_bytes(s->dtype);
 }
 
-static void scale(struct topt_move_cost *m, int permille)
-{
-    int64_t left = m->network_ns = topt_permille(m->network_ns, permille);
-    for (int i = TOPT_BASIS_COUNT - 1; i >= 0; i--) {
-        m->basis_ns[i] =
-            i ? topt_permille(m->basis_ns[i], permille) : topt_min(left, m->basis_ns[0]);
-        left -= m->basis_ns[i];
-    }
-    if (left > 0)
-        m->basis_ns[TOPT_BASIS_ANALYTIC] += left;
-}
-
-/* Sums are added up in the type of results. */
-void topt_low_moves(const struct topt_edge_end *from, const struct topt_edge_end *to,
-                    struct topt_move_cost *there, struct topt_move_cost *back)
-{
-    int value = to->moved_permille, gradient = from->moved_permille;
-    if (value && value != 1000 && !topt_layout_partial_mask(&from->value))
-        scale(there, value);
-    if (back && gradient && gradient != 1000 && !topt_layout_partial_mask(&to->grad))
-        scale(back, gradient);
-}
-
 struct topt_low_casts topt_low_casts(const struct topt_settings *s,
                                      const struct topt_op *o, const int64_t *len,
                                      int backward)
@@ -123,9 +101,10 @@ struct topt_low_casts topt_low_casts(const struct topt_settings *s,
     const struct recipe *r = &recipes[s->low];
     const struct topt_step *t = backward ? o->spec->backward : o->spec->forward;
     uint32_t read = 0, weights = 0, made = 0;
+    int attends = topt_op_attends(o), apart = s->low_apart != 0;
+    enum topt_work work = attends ? TOPT_WORK_ATTENTION : TOPT_WORK_MATMUL;
     for (; t->kind != TOPT_STEP_END; t++)
-        if (t->kind == TOPT_STEP_KERNEL &&
-            topt_kernel_work(t->kernel) == TOPT_WORK_MATMUL)
+        if (t->kind == TOPT_STEP_KERNEL && topt_kernel_work(t->kernel) == work)
             read |= t->reads;
     for (int x = 0; x < o->spec->noperands; x++) {
         enum topt_role role = o->operand[x].role;
@@ -138,7 +117,8 @@ struct topt_low_casts topt_low_casts(const struct topt_settings *s,
     int64_t each_step = backward ? 0 : topt_touched_numbers(o, read & weights, len);
     if (!s->low_apart)
         each_step /= s->micro_batches;
+    /* Attention reads one copy, products two. */
     return (struct topt_low_casts){
-        topt_permille(numbers + each_step, r->moved[s->low_apart != 0]),
-        r->kernels[s->low_apart != 0] * (backward ? 1 : 2)};
+        topt_permille(numbers + each_step, r->moved[apart] - (attends ? 1000 : 0)),
+        r->kernels[apart] * (backward ? 1 : 2)};
 }

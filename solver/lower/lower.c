@@ -6,6 +6,7 @@
  * the place where a tensor waits is its hub's, or the producer's where it has none. */
 #include "operator.h"
 #include "dataflow.h"
+#include "low.h"
 #include "param.h"
 #include "recompute.h"
 #include "record.h"
@@ -339,6 +340,7 @@ static int time_emit(struct topt_sink *sink, const struct topt_instr *i,
     turn_to(w, i);
     w->t.named = p->buffer;
     struct topt_time once = topt_tally_price(&w->t, i, &network);
+    once.ns = topt_beside_move(w->t.k, p, i, once.ns);
     p->time[at] = (struct topt_instr_time){.times = w->t.times,
                                            .host_ns = topt_tally_host_ns(&w->t),
                                            .network = (uint8_t)network,

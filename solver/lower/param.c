@@ -28,6 +28,7 @@
 
 #include "low.h"
 #include "rows.h"
+#include "topt_named.h"
 
 /* A parameter of an operator under a configuration. */
 struct param {
@@ -84,6 +85,7 @@ enum keeps {
     ROWS,    /* a mean over the last dimension each; of vectors NUMBERS */
     COLUMNS, /* ... over the last but one; of vectors NOTHING */
     EIGHTHS, /* a byte each, and an f32 scale for a block of them */
+    OTHERS,  /* a number each of parameters that Muon leaves to AdamW */
 };
 enum { EIGHTHS_BLOCK = 2048 };
 
@@ -103,12 +105,11 @@ static const struct optimizer {
     [TOPT_PAGED_ADAMW] = {"paged_adamw", 0, {NOTHING, NOTHING}, 0, 1},
     [TOPT_PAGED_ADAMW8] = {"paged_adamw8", 0, {NOTHING, NOTHING}, 0, 1},
     [TOPT_ROW_WISE_ADAGRAD] = {"row_wise_adagrad", 1, {ROWS, NOTHING}, 0, 1},
+    [TOPT_MUON] = {"muon", 0, {NUMBERS, OTHERS}, 0, 1},
 };
 
-const char *topt_optimizer_name(enum topt_optimizer o)
-{
-    return (unsigned)o < TOPT_OPTIMIZER_COUNT ? optimizers[o].name : "unknown";
-}
+TOPT_NAMED(topt_optimizer_name, enum topt_optimizer, TOPT_OPTIMIZER_COUNT,
+           optimizers[i].name)
 
 int topt_optimizer_runs(enum topt_optimizer o)
 {
@@ -280,6 +281,8 @@ static int shape_state(const struct topt_fragments *f, enum keeps keeps,
         if (matrix)
             drop_dimension(b, b->shape.ndim - 2);
         return matrix;
+    case OTHERS:
+        return !topt_muon_updates(f->settings, f->model, b->op, b->operand);
     case EIGHTHS:
         b->elem = TOPT_ELEM_BYTE;
         b->bytes = n + 4 * parts(n, EIGHTHS_BLOCK);
@@ -759,9 +762,31 @@ static uint32_t axes_of_rows(const struct topt_fragments *f, int param)
     return axes;
 }
 
+/* Where Muon needs matrices whole that tensor parallelism splits, their parts go to all ranks; activations are gone by
+ * then, so that no bytes are counted. */
+static int gather_split(const struct param *p, int grad)
+{
+    struct topt_instr i = topt_fragment_instr(TOPT_I_MOVE, p->op, 1);
+    const int8_t *dim = p->o->spec->operand[p->x].dim;
+    if (!(p->f->settings->muon & TOPT_MUON_WHOLE) ||
+        !topt_muon_updates(p->f->settings, p->f->model, p->op, p->x))
+        return 0;
+    i.a = i.b = grad;
+    i.move.kind = TOPT_MOVE_ALL_GATHER;
+    i.move.to = p->f->sink->get(p->f->sink, grad)->layout;
+    for (int a = 0; a < p->f->mesh->naxes; a++)
+        if (p->whole.at[a] >= 0 && dim[p->whole.at[a]] != topt_op_experts(p->o)) {
+            i.axes |= 1u << a;
+            i.move.to.at[a] = TOPT_REPLICATE;
+        }
+    return i.axes ? topt_fragment_emit(p->f, i) : 0;
+}
+
 static int update(const struct param *p, int param, int grad)
 {
     const int *state = p->b->state[p->x];
+    if (gather_split(p, grad))
+        return -1;
     struct topt_instr i = topt_fragment_instr(TOPT_I_UPDATE, p->op, 1);
     i.axes = axes_of_rows(p->f, param);
     i.a = param;

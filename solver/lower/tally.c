@@ -244,7 +244,10 @@ struct topt_time topt_kernel_time(const struct topt_costing *k, const struct top
     struct topt_attention_run run = {
         k->settings->attention, o->attrs.head_dim, topt_attention_keys(o),
         o->attrs.causal,        backward,          o};
-    return topt_hw_attention(k->hw, k->settings->dtype, &run, flops, bytes, devices);
+    enum topt_dtype type = !k->settings->low_attention          ? k->settings->dtype
+                           : k->settings->low == TOPT_LOW_MXFP8 ? TOPT_MXF8
+                                                                : TOPT_F8;
+    return topt_hw_attention(k->hw, type, &run, flops, bytes, devices);
 }
 
 static struct topt_time own_kernel(const struct topt_tally *t, const struct topt_instr *i)
@@ -328,7 +331,8 @@ static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
     if (t->told || i->kernel == TOPT_K_LOAD)
         return time;
     int64_t bytes = sorted_bytes(t, o);
-    if (topt_low_runs(t->k->settings, t->k->model, i->op)) {
+    if (topt_low_runs(t->k->settings, t->k->model, i->op) ||
+        (t->k->settings->low_attention && topt_op_attends(o))) {
         struct topt_low_casts casts =
             topt_low_casts(t->k->settings, o, t->len, i->backward);
         bytes += casts.bytes;
@@ -353,20 +357,14 @@ static struct topt_time halo(const struct topt_tally *t, const struct topt_instr
     return topt_router_time(t->k->router, TOPT_PERMUTE, i->axes, a > b ? a - b : b - a);
 }
 
-/* Bytes of a gather, less where it is for a product in few bits: of a value for the operator at hand, of its
- * gradient for the producer. */
+/* Bytes of a gather, less where it is for a product in few bits. */
 static int64_t gathered(const struct topt_tally *t, const struct topt_instr *i,
                         int64_t bytes)
 {
-    const struct topt_model *m = t->k->model;
-    const struct topt_buffer *b = &t->named[i->a];
-    if (i->move.kind != TOPT_MOVE_ALL_GATHER || b->operand < 0 || !t->k->settings->low)
+    int op = topt_gathered_for(t->k->model, &t->named[i->a], i);
+    if (op < 0 || !t->k->settings->low)
         return bytes;
-    const struct topt_operand *x = &m->op[b->op].operand[b->operand];
-    if (x->role != TOPT_INPUT && x->role != TOPT_OUTPUT)
-        return bytes;
-    int op = x->role == TOPT_INPUT ? m->tensor[x->tensor].producer : i->op;
-    return topt_permille(bytes, topt_low_moved_permille(t->k->settings, m, op));
+    return topt_permille(bytes, topt_low_moved_permille(t->k->settings, t->k->model, op));
 }
 
 int64_t topt_sent_ns(const struct topt_costing *k, int tensor, uint32_t axes, int64_t ns)
@@ -433,18 +431,20 @@ static struct topt_time update_all(struct topt_tally *t, const struct topt_instr
     int64_t numbers = bytes_of(t, i->a) / topt_element_bytes(s, TOPT_ELEM_REAL);
     if (t->named[i->b].rows || i->axes)
         return topt_rows_update_price(&(struct topt_seen){t->k, t->named, t->len}, i);
+    int64_t bytes = 4 * steps * numbers;
+    if (!steps)
+        bytes = 2 * (bytes_of(t, i->a) + bytes_of(t, i->c) + bytes_of(t, i->d) +
+                     bytes_of(t, i->e)) +
+                bytes_of(t, i->b);
+    struct topt_time time = elementwise(t, bytes + unscaled_bytes(t, i->b));
     if (s->eager & TOPT_EAGER_LOOP)
         t->kernels = kernels;
-    if (steps) {
-        struct topt_time time =
-            elementwise(t, 4 * steps * numbers + unscaled_bytes(t, i->b));
-        for (int n = 1; n < t->kernels; n++)
-            time.ns += elementwise(t, 0).ns;
-        return time;
-    }
-    return elementwise(t, 2 * (bytes_of(t, i->a) + bytes_of(t, i->c) + bytes_of(t, i->d) +
-                               bytes_of(t, i->e)) +
-                              bytes_of(t, i->b) + unscaled_bytes(t, i->b));
+    for (int n = 1; n < t->kernels; n++)
+        time.ns += elementwise(t, 0).ns;
+    int x = t->named[i->a].operand;
+    if (topt_muon_updates(s, t->k->model, i->op, x))
+        time.ns += topt_muon_ns(t->k, i->op, x, t->len, numbers);
+    return time;
 }
 
 /* What the host updates takes the device nothing. */
@@ -628,10 +628,8 @@ struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_err
 static int64_t hide(struct topt_tally *t, enum topt_during part, int64_t room)
 {
     int64_t left = room;
-    double hidden = 1 - topt_hw_collective_share(t->k->hw);
     for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
-        int64_t ns = (int64_t)((double)t->async_ns[part][b] * hidden);
-        ns = ns < left ? ns : left;
+        int64_t ns = topt_hw_hidden_ns(t->k->hw, t->async_ns[part][b], left);
         t->cost.network_ns -= ns;
         t->cost.basis_ns[b] -= ns;
         left -= ns;
@@ -667,23 +665,8 @@ static const struct topt_weights weights[] = {
     [TOPT_ACCOUNTING_RUN] = {{1, 1, 1, 1, 1, 1, 1, 1, 1}, 1, 0, 0},
     [TOPT_ACCOUNTING_PAPER] = {{[TOPT_CLASS_PARAM] = 1}, 0, 2, 0},
     [TOPT_ACCOUNTING_PAPER_REUSE] = {{[TOPT_CLASS_PARAM] = 1}, 0, 2, 1},
-    [TOPT_ACCOUNTING_LEAST] = {{[TOPT_CLASS_PARAM] = 1,
-                                [TOPT_CLASS_GRAD] = 1,
-                                [TOPT_CLASS_STATE] = 1,
-                                [TOPT_CLASS_DATA] = 1,
-                                [TOPT_CLASS_BUFFERS] = 1,
-                                [TOPT_CLASS_KEPT] = 1},
-                               0,
-                               0,
-                               0},
-    [TOPT_ACCOUNTING_LEAST + 1] = {{[TOPT_CLASS_PARAM] = 1,
-                                    [TOPT_CLASS_GRAD] = 1,
-                                    [TOPT_CLASS_STATE] = 1,
-                                    [TOPT_CLASS_DATA] = 1,
-                                    [TOPT_CLASS_BUFFERS] = 1},
-                                   0,
-                                   0,
-                                   0},
+    [TOPT_ACCOUNTING_LEAST] = {{1, 1, 1, 1, 1, 1}, 0, 0, 0},
+    [TOPT_ACCOUNTING_LEAST + 1] = {{1, 1, 1, 1, 1}, 0, 0, 0}, /* but what is kept */
 };
 
 const struct topt_weights *topt_weights_of(const struct topt_settings *s)

@@ -44,6 +44,7 @@ enum topt_optimizer {
      * mean of the row's squared gradients; of vectors one a number.  As DLRM's tables are trained
      * (Mudigere et al. 2022). */
     TOPT_ROW_WISE_ADAGRAD,
+    TOPT_MUON, /* one momentum of matrices, made orthogonal; the rest by AdamW (muon.c); plans only */
     TOPT_OPTIMIZER_COUNT
 };
 const char *topt_optimizer_name(enum topt_optimizer o);
@@ -151,6 +152,13 @@ enum topt_offload {
     TOPT_OFFLOAD_ACTIVATIONS = 8 /* what layers but the last keep for backward */
 };
 
+/* How a framework makes Muon's updates; bits. */
+enum topt_muon {
+    TOPT_MUON_GRAM = 1, /* by the small square matrix alone */
+    TOPT_MUON_WHOLE =
+        2 /* of matrices that tensor parallelism splits, gathered on each rank */
+};
+
 /* The settings that decide bytes besides the layouts. */
 struct topt_settings {
     enum topt_dtype dtype;         /* of activations, weights and gradients */
@@ -209,6 +217,9 @@ struct topt_settings {
     enum topt_dispatch dispatch;
     int64_t offload;          /* bits of enum topt_offload */
     int64_t offload_permille; /* of the states, those that rest on the host */
+    int64_t muon;             /* bits of enum topt_muon */
+    int tensor_overlap; /* communication of tensor parallelism is beside its products (beside.c) */
+    int low_attention; /* attention is in 8 bits, too */
     int experts_apart; /* products of each of a device's experts are kernels of their own */
     int ring; /* of context ranks keys and values go around, else all are gathered */
 };
@@ -676,6 +687,9 @@ struct topt_edge_end {
     int kept_permille, moved_permille;
     int ring;           /* consumer: the tensor goes around so many ranks (ring.c), */
     int64_t ring_ns[2]; /* ... which attention hides for so long, forward and backward */
+    /* Under settings.tensor_overlap: the time of the operator's products in each direction beside which the tensor may
+     * move, in one micro-batch. */
+    int64_t beside_ns[2];
 };
 
 /* The ends that follow from configurations. */
@@ -735,13 +749,15 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
                            const struct topt_move_cost *there,
                            const struct topt_move_cost *back,
                            struct topt_edge_alternative ret[2]);
-/* Moves of a value there and of its gradient back (NULL: none) as these ends gather them: operands of products
- * in few bits go in these. */
-void topt_edge_moves(const struct topt_edge_end *from, const struct topt_edge_end *to,
+/* Moves of a value there and of its gradient back (NULL: none) as these ends make them: operands of products
+ * in few bits go in these, and some go beside products (beside.c). */
+void topt_edge_moves(const struct topt_costing *k, int tensor,
+                     const struct topt_edge_end *from, const struct topt_edge_end *to,
                      struct topt_move_cost *there, struct topt_move_cost *back);
 /* With what its time rests on. */
-void topt_cost_edge_by(const struct topt_costing *k, const struct topt_edge_end *from,
-                       const struct topt_edge_end *to, const struct topt_move_cost *there,
+void topt_cost_edge_by(const struct topt_costing *k, int tensor,
+                       const struct topt_edge_end *from, const struct topt_edge_end *to,
+                       const struct topt_move_cost *there,
                        const struct topt_move_cost *back, struct topt_edge_cost *ret);
 
 /* Tensors in flight past other operators ("crossing"): how many at once at most, for the

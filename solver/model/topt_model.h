@@ -657,6 +657,13 @@ double topt_rope_step(const struct topt_attrs *a, int64_t width, int64_t pair);
 
 /* The dimension of experts of an operator whose parameters they are; -1: it has none. */
 int topt_op_experts(const struct topt_op *op);
+/* Does it run attention? */
+int topt_op_attends(const struct topt_op *op);
+int topt_model_attends(const struct topt_model *m);
+/* Rows and columns of each matrix of an operand, one for each expert: 'len' is the extent of each dimension of the
+ * operator.  A kernel of a convolution has a row for each output; of vectors there is one column. */
+void topt_operand_matrix(const struct topt_op *op, int operand, const int64_t *len,
+                         int64_t *ret_rows, int64_t *ret_columns);
 /* The number that divides the experts of each operator that has some; 0: none has. */
 int64_t topt_model_experts(const struct topt_model *m);
 /* Is a tensor one of slots by expert, so that its moves bring tokens to experts, or back? */

@@ -3,6 +3,7 @@
  * Passes are written as letters, each with the line that it is of: f forward, b backward, i backward
  * but for the gradients of parameters, w these.  A line is a chunk of a V; else all chunks. */
 #include "topt_order.h"
+#include "topt_named.h"
 #include "topt_minmax.h"
 
 #include <string.h>
@@ -153,10 +154,7 @@ const struct topt_order topt_orders[TOPT_ORDERS] = {
                              .pairs = 1, .grows = 1},
 };
 
-const char *topt_order_name(enum topt_order_row row)
-{
-    return topt_orders[row].name;
-}
+TOPT_NAMED(topt_order_name, enum topt_order_row, TOPT_ORDERS, topt_orders[i].name)
 
 int64_t topt_order_least(const struct topt_order *o, int stages)
 {

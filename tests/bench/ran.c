@@ -179,12 +179,15 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     topt_request_init(&q);
     if (topt_request_read(&words, &q, NULL, &err))
         give_up(r, err.text);
+    q.software = row_is_narrow(r) ? r->year : 0; /* scalings come and go */
     q.model = m;
     q.hw = hw;
     q.threads = 1;
     q.micro_batches = (int)row_accumulation(r);
     if (row_uses(r, "dispatch"))
         q.settings.dispatch = TOPT_DISPATCH_DEEPEP;
+    q.offload = row_uses(r, "offload") << TOPT_OFFER_ACTIVATIONS;
+    q.settings.tensor_overlap = row_uses(r, "async-tensor");
     q.expert = r->expert > 1 ? r->expert : 1;
     q.context = r->context > 1 ? r->context : 0;
     if (modules_of(r))

@@ -510,6 +510,9 @@ def main():
         NEEDS["precision", name] = {"framework": "pytorch" if name == "fp8-rowwise" else "megatron",
                                     "hw": "h100-80-dgx" if name.startswith("fp8") else "b200-hgx"}
     BESIDE["fp8_params"] = {"precision": "fp8-tensorwise", "hw": "h100-80-dgx"}
+    BESIDE["fp8_attention"] = {"precision": "fp8-tensorwise", "hw": "h100-80-dgx", "framework": "megatron"}
+    BESIDE["tensor_overlap"] = {"framework": "megatron"}
+    NEEDS["optimizer", "muon"] = {"framework": "megatron"}
     job = {"batch": 8, "seq": 32, "wait_ms": 20000, "hw": "a100-80-dgx"}
     for entrance in entrances(real, job, {"max_gpus": 4}):
         entrance.check_good(words_only=True)

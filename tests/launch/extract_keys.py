@@ -224,7 +224,7 @@ def megatron(root):
 
 # ---- torchtitan: dataclasses of sections, and what its configurations are made of ---------------
 
-TORCHTITAN = {"training": "TrainingConfig", "parallelism": "ParallelismConfig", "comm": "CommConfig"}
+TORCHTITAN = {"training": "TrainingConfig", "parallelism": "ParallelismConfig", "comm": "CommConfig", "compile": "CompileConfig"}
 
 
 def torchtitan(root):

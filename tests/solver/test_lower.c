@@ -280,6 +280,10 @@ static void test_settings(void)
     c = cost_small(&s, 1, TOPT_ZERO_NONE);
     is_int(c.sum.class_bytes[TOPT_CLASS_STATE], 2 * (NUMBERS + 3 * 4),
            "adam8 keeps two bytes each and a scale a block");
+    s.optimizer = TOPT_MUON; /* of no layer, so that AdamW updates all */
+    c = cost_small(&s, 1, TOPT_ZERO_NONE);
+    is_int(c.sum.class_bytes[TOPT_CLASS_STATE], 8 * NUMBERS,
+           "muon leaves what is in no layer to AdamW");
     s.optimizer = TOPT_PAGED_ADAMW8;
     c = cost_small(&s, 1, TOPT_ZERO_NONE);
     is_int(c.sum.class_bytes[TOPT_CLASS_STATE], 0, "states that are paged need not stay");

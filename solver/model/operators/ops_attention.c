@@ -266,6 +266,22 @@ static double pairs_of(const struct topt_op *op, const int64_t *len)
     return (double)len[S] * (double)len[T] * share;
 }
 
+int topt_op_attends(const struct topt_op *op)
+{
+    for (const struct topt_step *t = op->spec->forward; t->kind != TOPT_STEP_END; t++)
+        if (t->kind == TOPT_STEP_KERNEL && t->kernel == TOPT_K_ATTENTION_FWD)
+            return 1;
+    return 0;
+}
+
+int topt_model_attends(const struct topt_model *m)
+{
+    int i = 0;
+    while (i < m->nops && !topt_op_attends(&m->op[i]))
+        i++;
+    return i < m->nops;
+}
+
 int64_t topt_attention_keys(const struct topt_op *op)
 {
     int64_t keys = op->count[T], window = op->attrs.window, chunk = op->attrs.chunk;

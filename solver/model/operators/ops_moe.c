@@ -37,6 +37,21 @@ int topt_op_experts(const struct topt_op *op)
     return has ? e : -1;
 }
 
+void topt_operand_matrix(const struct topt_op *op, int operand, const int64_t *len,
+                         int64_t *ret_rows, int64_t *ret_columns)
+{
+    const struct topt_operand_spec *x = &op->spec->operand[operand];
+    *ret_rows = 0;
+    *ret_columns = 1;
+    for (int i = 0; i < x->ndim; i++) {
+        int64_t size = len[x->dim[i]] * op->operand[operand].dim[i].unit;
+        if (x->dim[i] == topt_op_experts(op))
+            continue;
+        *ret_columns *= *ret_rows ? size : 1;
+        *ret_rows = *ret_rows ? *ret_rows : size;
+    }
+}
+
 static const struct topt_op *producer_of(const struct topt_model *m,
                                          const struct topt_op *op, int input)
 {

@@ -113,8 +113,8 @@ static int zero_levels(const struct topt_grid_search *s)
     const struct topt_framework *f = s->request->framework;
     if (s->algorithm && s->algorithm->zero && all > 1)
         all = s->algorithm->zero;
-    if (s->request->settings.offload)
-        all &= s->request->offload_levels;
+    if (s->request->levels)
+        all &= s->request->levels;
     return f ? all & f->zero : all;
 }
 

@@ -177,13 +177,6 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
     return p;
 }
 
-/* Samples that one data parallel rank of a uniform plan takes at once. */
-static int64_t samples_at_once(const struct topt_plan_facts *f)
-{
-    int dp = f->degrees->data;
-    return (f->k->model->batch + dp - 1) / dp;
-}
-
 /* What attention does over context ranks, as Megatron-LM calls it. */
 static const char *context_word(const struct topt_plan_facts *f)
 {
@@ -205,7 +198,7 @@ static json_t *uniform_json(const struct topt_plan_facts *f)
     const struct topt_degrees *v = f->degrees;
     json_t *u = json_pack("{s:i, s:i, s:i, s:b, s:I}", "dp", v->data, "tp", v->tensor,
                           "zero", v->level, "recompute", v->recompute, "micro_batch",
-                          (json_int_t)samples_at_once(f));
+                          (json_int_t)((f->k->model->batch + v->data - 1) / v->data));
     if (v->stages > 1) {
         const struct topt_stage_costs *c = &f->cost->stage;
         json_t *layers = json_array();
@@ -368,6 +361,9 @@ static const struct setting setting[] = {
     {"low_apart", FLAG, AT(low_apart)},
     {"experts_apart", FLAG, AT(experts_apart)},
     {"ring", FLAG, AT(ring)},
+    {"tensor_overlap", FLAG, AT(tensor_overlap)},
+    {"low_attention", FLAG, AT(low_attention)},
+    {"muon", NUMBER, AT(muon), .most = TOPT_MUON_GRAM | TOPT_MUON_WHOLE},
     {"low_params", FLAG, AT(low_params)},
     {"dispatch", WORD, AT(dispatch), TOPT_DISPATCH_ALLTOALL, .what = "dispatch",
      .word = topt_dispatch_name, .words = TOPT_DISPATCH_COUNT},

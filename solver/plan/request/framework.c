@@ -35,6 +35,9 @@
  * its distributed optimizer (docs of Megatron Core, optimizer_cpu_offload, 2026), and --cpu-offloading-num-layers what layers but
  * the last keep, where nothing is recomputed and there are no stages (core/transformer/transformer_config.py); torchtune's and TRL's
  * OffloadActivations the same, on streams of their own.
+ * Attention in 8 bits: Megatron Core's fp8_dot_product_attention, which delayed, tensorwise, MXFP8 and NVFP4 recipes
+ * take (core/fp8_utils.py, core/fp4_utils.py at d98e8a6); pretrain_gpt.py has no option for it.
+ * torchtitan's Float8LinearConverter has had scales by row alone since 2026 (components/quantization/float8.py at b5bcd76).
  * Workspaces: PyTorch keeps one of cuBLAS for each thread's handle, and backward has a thread of its
  * own (aten/src/ATen/cuda/CublasHandlePool.cpp, v2.14.1: 8.125 MiB, of Hopper and Blackwell 32 MiB, of
  * MI300 128 MiB: profiles' workspace_bytes); Transformer Engine one of 4 MiB, from Hopper on 32 MiB
@@ -45,6 +48,7 @@
  * four runs of Llama 3 8B in docs/VALIDATION.md), gaps included that are given back when
  * memory runs out.  Two thirds of the mean are taken to be lost. */
 #include "request.h"
+#include "topt_named.h"
 #include "topt_tensor.h"
 #include "topt_text.h"
 
@@ -92,14 +96,23 @@ enum {
 };
 enum { HOST_NS = 8000 };
 
+/* Traits that rows share: of what PyTorch runs, of its FSDP2 with torchao, of frameworks whose degrees are searched. */
+#define PYTORCH                                                                          \
+    .uniform_only = 1, .allocator_permille = 80, .host_ns = HOST_NS, .workspaces = 2
+#define FSDP2                                                                            \
+    .low_apart = 1, .low_params = 1 << TOPT_LOW_TENSORWISE, .gradient_f32 = 1,           \
+    .shard_f32 = 1, .overlap = TOPT_OVERLAP_FSDP, .gather = TOPT_GATHER_UNIT
+#define SEARCHED                                                                         \
+    .tensor_most = TOPT_TENSOR_ANYWHERE, .pipeline = TOPT_PIPELINE_SEARCHED,             \
+    .replicas_searched = 1, .expert = TOPT_EXPERT_SEARCHED, .tensor_overlap = 1,         \
+    .lacks = "context parallelism (--context N)"
+#define KEPT_ON_HOST                                                                     \
+    [TOPT_OFFER_ACTIVATIONS] = {.away = TOPT_OFFLOAD_ACTIVATIONS, .levels = ALL}
 static const struct topt_framework frameworks[] = {
     {.name = "pytorch",
      .title = "PyTorch (DDP, FSDP2)",
      .source = "github.com/pytorch/pytorch v2.14.1 (2026-10-20)",
      .precisions = SCALED | TORCHAO,
-     .low_apart = 1,
-     .low_params = 1 << TOPT_LOW_TENSORWISE,
-     .uniform_only = 1,
      .zero = ALL,
      .level = {"DDP", "DDP with ZeroRedundancyOptimizer",
                "FSDP2 without resharding after forward", "FSDP2"},
@@ -115,10 +128,6 @@ static const struct topt_framework frameworks[] = {
      .expert_levels = GRADIENT | PARAM,
      .deepep = 1,
      .lacks = "context parallelism",
-     .gradient_f32 = 1,
-     .shard_f32 = 1,
-     .overlap = TOPT_OVERLAP_FSDP,
-     .gather = TOPT_GATHER_UNIT,
      .rest_f32 = 1,
      .losses = WRITTEN | SAVED | FUSED | CHUNKED,
      .loss = TOPT_LOSS_WRITTEN,
@@ -127,18 +136,15 @@ static const struct topt_framework frameworks[] = {
                   {2023, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_OPTIMIZER},
                   {0, TOPT_ATTENTION_FLASH1,
                    UNFUSED | TOPT_EAGER_SCORES | TOPT_EAGER_OPTIMIZER}},
-     .allocator_permille = 80,
-     .host_ns = HOST_NS,
      .cuda_graphs = 1,
-     .offers = {ON_HOST_FSDP, [TOPT_OFFER_ACTIVATIONS] = {.away =
-                                                              TOPT_OFFLOAD_ACTIVATIONS,
-                                                          .levels = ALL}},
-     .workspaces = 2},
+     .offers = {ON_HOST_FSDP, KEPT_ON_HOST},
+     .muon_levels = NONE,
+     FSDP2,
+     PYTORCH},
     {.name = "deepspeed",
      .title = "DeepSpeed (ZeRO)",
      .source = "github.com/deepspeedai/DeepSpeed edaa722 (2026-08-22)",
      .precisions = SCALED,
-     .uniform_only = 1,
      .zero = ALL,
      .level = {"data parallel", "ZeRO-1", "ZeRO-2", "ZeRO-3"},
      .tensor = TOPT_TENSOR_NEVER,
@@ -157,26 +163,23 @@ static const struct topt_framework frameworks[] = {
                   {0, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_SCORES}},
      .pool_numbers = 1000000000,
      .bucket_numbers = 500000000,
-     .allocator_permille = 80,
-     .host_ns = HOST_NS,
      .offers = {[TOPT_OFFER_OPTIMIZER] = {.away = WITH_GRADIENTS,
                                           .levels = GRADIENT | PARAM,
                                           .part = PARAM},
                 [TOPT_OFFER_PARAMETERS] = {.away = WITH_PARAMETERS, .levels = PARAM}},
-     .workspaces = 2},
+     .muon_levels = NONE | STATE | GRADIENT,
+     .muon = TOPT_MUON_GRAM,
+     PYTORCH},
     {.name = "megatron",
      .title = "Megatron-LM",
      .source = "github.com/NVIDIA/Megatron-LM d98e8a6 (2026-08-22)",
      .precisions = SCALED | ENGINE,
      .low_params = ~0,
      .gradient_f16 = 1,
-     .uniform_only = 1,
      .zero = NONE | STATE,
      .level = {"data parallel", "data parallel with the distributed optimizer"},
      .tensor = TOPT_TENSOR_NODE,
-     .tensor_most = TOPT_TENSOR_ANYWHERE,
      .rules = &topt_tensor_megatron,
-     .pipeline = TOPT_PIPELINE_SEARCHED,
      .pipeline_orders =
          1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED | 1 << TOPT_ORDER_COMBINED,
      .pipeline_levels = NONE | STATE,
@@ -184,13 +187,10 @@ static const struct topt_framework frameworks[] = {
      .replica_levels = STATE,
      .can_modules = TOPT_MODULE_OP - 2,
      .recompute_first = 1,
-     .replicas_searched = 1,
-     .expert = TOPT_EXPERT_SEARCHED,
      .expert_levels = NONE | STATE,
      .expert_tensor = 1,
      .deepep = 1,
      .context = TOPT_CONTEXT_RING | TOPT_CONTEXT_HEADS,
-     .lacks = "context parallelism (--context N)",
      .vocab_multiple = 128,
      .gradient_f32 = 1,
      .overlap = TOPT_OVERLAP_DDP,
@@ -198,8 +198,6 @@ static const struct topt_framework frameworks[] = {
      .loss = TOPT_LOSS_IN_PLACE,
      .software = {{2024, TOPT_ATTENTION_CUDNN, 0},
                   {0, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_SCORES}},
-     .allocator_permille = 80,
-     .host_ns = HOST_NS,
      .cuda_graphs = 1,
      .offers = {[TOPT_OFFER_OPTIMIZER] = {.away = TOPT_OFFLOAD_STATE,
                                           .levels = STATE,
@@ -207,49 +205,44 @@ static const struct topt_framework frameworks[] = {
                 [TOPT_OFFER_ACTIVATIONS] = {.away = TOPT_OFFLOAD_ACTIVATIONS,
                                             .levels = ALL,
                                             .keeps = 1}},
-     .workspaces = 2,
+     .muon_levels = NONE | STATE,
+     .muon = TOPT_MUON_WHOLE,
+     .low_attention = 1 << TOPT_LOW_DELAYED | 1 << TOPT_LOW_TENSORWISE |
+                      1 << TOPT_LOW_MXFP8 | 1 << TOPT_LOW_NVFP4,
+     SEARCHED,
+     PYTORCH,
      .positions_first = 1,
      .engine = 1},
     {.name = "torchtitan",
      .title = "torchtitan",
      .source = "github.com/pytorch/torchtitan b5bcd76 (2026-08-21)",
-     .precisions = WIDE | TORCHAO | 1 << NVFP4,
-     .low_apart = 1,
-     .low_params = 1 << TOPT_LOW_TENSORWISE,
-     .uniform_only = 1,
+     .precisions = WIDE | 1 << FP8_ROWWISE | 1 << MXFP8 | 1 << NVFP4,
+     .gone = 1 << FP8_TENSORWISE,
+     .gone_since = 2026,
      .zero = NONE | GRADIENT | PARAM,
      .level = {[TOPT_ZERO_NONE] = "data parallel",
                [TOPT_ZERO_GRADIENT] = "FSDP without resharding after forward",
                [TOPT_ZERO_PARAM] = "FSDP"},
      .tensor = TOPT_TENSOR_LAST,
-     .tensor_most = TOPT_TENSOR_ANYWHERE,
      .rules = &topt_tensor_torchtitan,
-     .pipeline = TOPT_PIPELINE_SEARCHED,
      .pipeline_orders = 1 << TOPT_ORDER_GPIPE | 1 << TOPT_ORDER_1F1B |
                         1 << TOPT_ORDER_INTERLEAVED | 1 << TOPT_ORDER_ZB_H1 |
                         1 << TOPT_ORDER_INTERLEAVED_ZB | 1 << TOPT_ORDER_ZBV |
                         1 << TOPT_ORDER_DUALPIPE_V,
      .pipeline_levels = NONE | GRADIENT | PARAM,
      .replica_levels = GRADIENT | PARAM,
-     .replicas_searched = 1,
-     .expert = TOPT_EXPERT_SEARCHED,
      .expert_levels = GRADIENT | PARAM,
      .can_modules = TOPT_MODULE_OP,
      .context = TOPT_CONTEXT_GATHER,
-     .lacks = "context parallelism (--context N)",
-     .gradient_f32 = 1,
-     .shard_f32 = 1,
-     .overlap = TOPT_OVERLAP_FSDP,
-     .gather = TOPT_GATHER_UNIT,
      .losses = WRITTEN | FUSED | CHUNKED,
      .loss = TOPT_LOSS_CHUNKED,
      .software = {{2025, TOPT_ATTENTION_FLASH2, TOPT_EAGER_OPERATORS},
                   {0, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_OPTIMIZER}},
-     .allocator_permille = 80,
-     .host_ns = HOST_NS,
      .cuda_graphs = 1,
      .offers = {ON_HOST_FSDP},
-     .workspaces = 2},
+     FSDP2,
+     SEARCHED,
+     PYTORCH},
     {.name = "topt",
      .title = "topt run",
      .source = "this project",
@@ -296,20 +289,23 @@ const struct topt_software *topt_framework_software(const struct topt_framework 
     return age;
 }
 
-const struct topt_framework *topt_framework_at(int i)
-{
-    return i >= 0 && i < FRAMEWORKS ? &frameworks[i] : NULL;
-}
-
-static const char *framework_name(unsigned i)
-{
-    return frameworks[i].name;
-}
-
-static const char *precision_name(unsigned i)
-{
-    return precisions[i].name;
-}
+/* The rows of a table by place and by name. */
+#define TABLE_BY_NAME(what, rows, n)                                                     \
+    const struct topt_##what *topt_##what##_at(int i)                                    \
+    {                                                                                    \
+        return i >= 0 && i < n ? &rows[i] : NULL;                                        \
+    }                                                                                    \
+    TOPT_NAMED(topt_##what##_name, unsigned, n, rows[i].name)                            \
+    int topt_##what##_find(const char *name, const struct topt_##what **ret,             \
+                           struct topt_error *err)                                       \
+    {                                                                                    \
+        unsigned i = 0;                                                                  \
+        int rc = topt_name_find(#what, name, topt_##what##_name, n, &i, err);            \
+        *ret = rc ? *ret : &rows[i];                                                     \
+        return rc;                                                                       \
+    }
+TABLE_BY_NAME(framework, frameworks, FRAMEWORKS)
+TABLE_BY_NAME(precision, precisions, PRECISIONS)
 
 char *topt_framework_not_searched(const struct topt_framework *f, int staged,
                                   int64_t context)
@@ -327,34 +323,11 @@ char *topt_framework_not_searched(const struct topt_framework *f, int staged,
     return topt_text_take(&t);
 }
 
-int topt_framework_find(const char *name, const struct topt_framework **ret,
-                        struct topt_error *err)
+int topt_framework_trains(const struct topt_framework *f, const struct topt_precision *p,
+                          int64_t year)
 {
-    unsigned i;
-    if (topt_name_find("framework", name, framework_name, FRAMEWORKS, &i, err))
-        return -1;
-    *ret = &frameworks[i];
-    return 0;
-}
-
-const struct topt_precision *topt_precision_at(int i)
-{
-    return i >= 0 && i < PRECISIONS ? &precisions[i] : NULL;
-}
-
-int topt_framework_trains(const struct topt_framework *f, const struct topt_precision *p)
-{
-    return f->precisions >> (p - precisions) & 1;
-}
-
-int topt_precision_find(const char *name, const struct topt_precision **ret,
-                        struct topt_error *err)
-{
-    unsigned i;
-    if (topt_name_find("precision", name, precision_name, PRECISIONS, &i, err))
-        return -1;
-    *ret = &precisions[i];
-    return 0;
+    int had = year && year < f->gone_since ? f->precisions | f->gone : f->precisions;
+    return had >> (p - precisions) & 1;
 }
 
 const struct topt_precision *topt_precision_of(const struct topt_settings *s)

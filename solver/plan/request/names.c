@@ -3,6 +3,7 @@
  * An enumeration without negative values is compatible with unsigned int, of GCC and Clang, and so is a function that names its values. */
 #include "topt_question.h"
 #include "topt_near.h"
+#include "topt_named.h"
 #include "topt_text.h"
 
 #include <stdio.h>
@@ -60,30 +61,14 @@ int topt_name_find(const char *what, const char *name, const char *(*at)(unsigne
     return -1;
 }
 
-static const char *counts_at(unsigned i)
-{
-    return counts[i];
-}
-
-static const char *factor_at(unsigned i)
-{
-    return factors[i].name;
-}
-
-static const char *eager_at(unsigned i)
-{
-    return eager_parts[i].name;
-}
-
-static const char *offer_at(unsigned i)
-{
-    return offers[i].name;
-}
-
-const char *topt_offer_name(enum topt_offer o)
-{
-    return offers[o].name;
-}
+TOPT_NAMED_HERE(counts_at, sizeof counts / sizeof *counts, counts[i])
+TOPT_NAMED_HERE(factor_at, FACTORS, factors[i].name)
+TOPT_NAMED_HERE(eager_at, EAGER_PARTS, eager_parts[i].name)
+TOPT_NAMED_HERE(offer_at, TOPT_OFFERS, offers[i].name)
+TOPT_NAMED(topt_offer_name, enum topt_offer, TOPT_OFFERS, offers[i].name)
+TOPT_NAMED(topt_mode_name, enum topt_mode, TOPT_MODE_COUNT, modes[i])
+TOPT_NAMED(topt_space_name, enum topt_space, TOPT_SPACE_COUNT, spaces[i])
+TOPT_NAMED(topt_blocks_name, enum topt_block_choice, TOPT_BLOCKS_COUNT, blocks[i])
 
 #define PARSE(word, type, what, name_of, count)                                          \
     int topt_##word##_parse(const char *name, type *ret, struct topt_error *err)         \
@@ -118,22 +103,14 @@ static int read_list(const char *what, const char *list, const struct bits *name
     return 0;
 }
 
-int topt_factors_parse(const char *list, int *ret, struct topt_error *err)
-{
-    return read_list("factor", list, factors, FACTORS, ALONE, factor_at, ret, err);
-}
-
-int topt_eager_parse(const char *list, int *ret, struct topt_error *err)
-{
-    return read_list("eager part", list, eager_parts, EAGER_PARTS, EAGER_ALONE, eager_at,
-                     ret, err);
-}
-
-int topt_offload_parse(const char *list, int *ret, struct topt_error *err)
-{
-    return read_list("thing to offload", list, offers, TOPT_OFFERS, TOPT_OFFERS, offer_at,
-                     ret, err);
-}
+#define LIST_BY_NAME(word, what, rows, n, alone, at)                                     \
+    int topt_##word##_parse(const char *list, int *ret, struct topt_error *err)          \
+    {                                                                                    \
+        return read_list(what, list, rows, n, alone, at, ret, err);                      \
+    }
+LIST_BY_NAME(factors, "factor", factors, FACTORS, ALONE, factor_at)
+LIST_BY_NAME(eager, "eager part", eager_parts, EAGER_PARTS, EAGER_ALONE, eager_at)
+LIST_BY_NAME(offload, "thing to offload", offers, TOPT_OFFERS, TOPT_OFFERS, offer_at)
 
 char *topt_eager_words(int parts)
 {
@@ -147,21 +124,6 @@ char *topt_eager_words(int parts)
     if (!t.s)
         topt_text_add(&t, "none");
     return t.s;
-}
-
-const char *topt_mode_name(enum topt_mode m)
-{
-    return (unsigned)m < TOPT_MODE_COUNT ? modes[m] : "unknown";
-}
-
-const char *topt_space_name(enum topt_space s)
-{
-    return (unsigned)s < TOPT_SPACE_COUNT ? spaces[s] : "unknown";
-}
-
-const char *topt_blocks_name(enum topt_block_choice b)
-{
-    return (unsigned)b < TOPT_BLOCKS_COUNT ? blocks[b] : "unknown";
 }
 
 /* Blocks are alike in the uniform space unless it is said that they are not. */

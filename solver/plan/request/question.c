@@ -5,16 +5,14 @@
 #include "pins.h"
 #include "fixed.h"
 #include "request.h"
+#include "topt_named.h"
 #include "topt_text.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char *switch_at(unsigned i)
-{
-    return i ? "off" : "on";
-}
+TOPT_NAMED_HERE(switch_at, 2, i ? "off" : "on")
 
 /* On or off beside tensor parallelism. */
 static int read_positions(const char *word, struct topt_request *r,
@@ -27,15 +25,10 @@ static int read_positions(const char *word, struct topt_request *r,
     return 0;
 }
 
-static const char *order_at(unsigned i)
-{
-    return topt_order_name((enum topt_order_row)i);
-}
-
 static int read_schedule(const char *word, struct topt_request *r, struct topt_error *err)
 {
     unsigned row;
-    if (topt_name_find("schedule", word, order_at, TOPT_ORDERS, &row, err))
+    if (topt_name_find("schedule", word, topt_order_name, TOPT_ORDERS, &row, err))
         return -1;
     r->schedule = (int)row + 1;
     return 0;
@@ -51,12 +44,6 @@ static int read_pins(const char *text, struct topt_error *err)
     return 0;
 }
 
-static int read_degrees(const char *text, struct topt_request *r, struct topt_error *err)
-{
-    r->fixed.any = 1;
-    return topt_fixed_parse(text, &r->fixed, err);
-}
-
 /* The words, each where it was said; '*field' is the one that is read. */
 static int read_words(const struct topt_query *w, struct topt_request *r,
                       const char **field, struct topt_error *err)
@@ -69,7 +56,7 @@ static int read_words(const struct topt_query *w, struct topt_request *r,
            (SAID(factors) && topt_factors_parse(w->factors, &r->factors, err)) ||
            (SAID(counts) && topt_counts_parse(w->counts, &r->counts, err)) ||
            (SAID(pin) && read_pins(w->pin, err)) ||
-           (SAID(degrees) && read_degrees(w->degrees, r, err)) ||
+           (SAID(degrees) && topt_fixed_parse(w->degrees, &r->fixed, err)) ||
            (SAID(algorithm) && topt_algorithm_check(w->algorithm, err)) ||
            (SAID(schedule) && read_schedule(w->schedule, r, err)) ||
            (SAID(sequence_parallel) && read_positions(w->sequence_parallel, r, err)) ||
@@ -124,6 +111,7 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
         return -1;
     }
     read_numbers(w, r);
+    r->fixed.any |= *w->degrees != '\0';
     r->tensor_parallel = w->tensor_parallel;
     if (r->fixed.any && topt_fixed_take(r, err)) {
         if (ret_field)
@@ -135,6 +123,8 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
     r->settings.gradient_f32 = w->gradient_f32;
     r->settings.low_params = w->fp8_params;
     r->settings.cuda_graphs = w->cuda_graphs;
+    r->settings.low_attention = w->fp8_attention;
+    r->settings.tensor_overlap = w->tensor_overlap;
     r->given = (*w->framework ? TOPT_GIVEN_FRAMEWORK : 0) |
                (*w->precision ? TOPT_GIVEN_PRECISION : 0) |
                (*w->optimizer ? TOPT_GIVEN_OPTIMIZER : 0) |
@@ -148,17 +138,11 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
 }
 
 /* Searches of other systems, and the papers' accounting, are about the search itself. */
-static int about_the_search(const struct topt_request *r)
-{
-    return r->algorithm || topt_accounting_is_papers(r->settings.accounting);
-}
-
 static int choose_framework(struct topt_request *r, struct topt_error *err)
 {
-    if (r->framework)
-        return 0;
-    return topt_framework_find(about_the_search(r) ? "topt" : topt_framework_at(0)->name,
-                               &r->framework, err);
+    int own = r->algorithm || topt_accounting_is_papers(r->settings.accounting);
+    const char *name = own ? "topt" : topt_framework_at(0)->name;
+    return r->framework ? 0 : topt_framework_find(name, &r->framework, err);
 }
 
 /* The type of its products. */
@@ -171,29 +155,36 @@ static enum topt_dtype type_of(const struct topt_precision *p)
 static int can_have(const struct topt_request *r, const struct topt_precision *p)
 {
     return topt_hw_has_dtype(r->hw, p->dtype) && topt_hw_has_dtype(r->hw, type_of(p)) &&
-           topt_framework_trains(r->framework, p);
+           topt_framework_trains(r->framework, p, r->software);
+}
+
+/* The names of bits, "a, b or c", in 'buf'. */
+enum { NAMED = 160 };
+static const char *named(int bits, const char *(*name)(unsigned), char buf[NAMED])
+{
+    int n = 0;
+    for (*buf = 0; bits; bits &= bits - 1)
+        n += snprintf(buf + n, (size_t)(NAMED - n), "%s%s",
+                      !n                  ? ""
+                      : bits & (bits - 1) ? ", "
+                                          : " or ",
+                      name((unsigned)__builtin_ctz((unsigned)bits)));
+    return buf;
 }
 
 /* The device has no such type, or the framework does not train so: fails with what both have. */
 static int refuse_precision(const struct topt_request *r, struct topt_error *err)
 {
-    struct topt_text use = {0};
     const struct topt_precision *p, *asked = r->precision;
-    int left = 0, rated = topt_hw_has_dtype(r->hw, type_of(asked));
+    int have = 0, rated = topt_hw_has_dtype(r->hw, type_of(asked));
+    char use[NAMED];
     for (int i = 0; (p = topt_precision_at(i)); i++)
-        left += can_have(r, p);
-    for (int i = 0; (p = topt_precision_at(i)); i++)
-        if (can_have(r, p))
-            topt_text_add(&use, "%s%s", p->name,
-                          --left > 1  ? ", "
-                          : left == 1 ? " or "
-                                      : "");
-    topt_fail(err, TOPT_ERR_USAGE, "'%s' %s %s; use --precision %s",
-              rated ? r->framework->name : topt_hw_name(r->hw),
-              rated ? "does not train in" : "has no rate for",
-              rated ? asked->name : topt_dtype_name(type_of(asked)), use.s ? use.s : "");
-    topt_text_fini(&use);
-    return -1;
+        have |= can_have(r, p) << i;
+    return topt_fail(err, TOPT_ERR_USAGE, "'%s' %s %s; use --precision %s",
+                     rated ? r->framework->name : topt_hw_name(r->hw),
+                     rated ? "does not train in" : "has no rate for",
+                     rated ? asked->name : topt_dtype_name(type_of(asked)),
+                     named(have, topt_precision_name, use));
 }
 
 /* The first usual one that device and framework have; topt run does not scale a loss, and papers
@@ -243,27 +234,14 @@ static void choose_loss(struct topt_request *r)
 
 static int check_loss(const struct topt_request *r, struct topt_error *err)
 {
-    struct topt_text has = {0};
+    char has[NAMED];
     int losses = r->framework->losses;
     if (!(r->given & TOPT_GIVEN_LOSS) || losses >> r->settings.loss & 1)
         return 0;
-    for (int k = 0; k < TOPT_LOSS_COUNT; k++)
-        if (losses >> k & 1)
-            topt_text_add(&has, "%s%s", has.s ? ", " : "",
-                          topt_loss_kernel_name((enum topt_loss_kernel)k));
-    topt_fail(err, TOPT_ERR_USAGE, "--loss-kernel %s: %s does not have it (it has %s)",
-              topt_loss_kernel_name(r->settings.loss), r->framework->title,
-              has.s ? has.s : "");
-    topt_text_fini(&has);
-    return -1;
-}
-
-static int has_experts(const struct topt_model *m)
-{
-    for (int i = 0; i < m->nops; i++)
-        if (topt_role_split(m->op[i].role) == TOPT_BY_EXPERT)
-            return 1;
-    return 0;
+    return topt_fail(err, TOPT_ERR_USAGE,
+                     "--loss-kernel %s: %s does not have it (it has %s)",
+                     topt_loss_kernel_name(r->settings.loss), r->framework->title,
+                     named(losses, topt_loss_kernel_name, has));
 }
 
 /* Bytes that libraries keep in the allocator, which rounds blocks up.  Transformer Engine has one
@@ -277,7 +255,7 @@ static int64_t workspaces_of(const struct topt_request *r)
     if (!each) /* the profile does not say */
         return 0;
     return f->workspaces * each +
-           f->engine * (has_experts(r->model) ? 1 + STREAMS : 1) * engine;
+           f->engine * (topt_model_experts(r->model) ? 1 + STREAMS : 1) * engine;
 }
 
 /* FlashAttention 2 and later and cuDNN's fused kernel need an Ampere GPU, the first with bf16; before, PyTorch
@@ -299,6 +277,9 @@ static enum topt_attention attention_of(const struct topt_request *r,
                : software->attention;
 }
 
+/* What compiling a model fuses, as torchtitan needs it for asynchronous tensor parallelism. */
+enum { UNCOMPILED = TOPT_EAGER_OPERATORS | TOPT_EAGER_NORMS };
+
 static void take_row(struct topt_request *r)
 {
     const struct topt_framework *f = r->framework;
@@ -308,7 +289,7 @@ static void take_row(struct topt_request *r)
     if (!(r->given & TOPT_GIVEN_OVERLAP))
         s->overlap = f->overlap;
     if (!(r->given & TOPT_GIVEN_EAGER))
-        s->eager = software->eager;
+        s->eager = software->eager & ~(s->tensor_overlap ? UNCOMPILED : 0);
     if (!(r->given & TOPT_GIVEN_ATTENTION))
         s->attention = attention_of(r, software);
     else if (!(r->given & TOPT_GIVEN_EAGER))
@@ -322,6 +303,7 @@ static void take_row(struct topt_request *r)
     s->shard_f32 = mixed && f->shard_f32;
     s->low_apart = s->low && f->low_apart;
     s->experts_apart = f->engine;
+    s->muon = s->optimizer == TOPT_MUON ? f->muon : 0;
     s->rest_f32 = mixed && f->rest_f32 && r->model->train && strchr(r->model->train, '+');
     s->gather = f->gather;
     s->by_unit = f->uniform_only;
@@ -344,18 +326,13 @@ static void take_row(struct topt_request *r)
         r->blocks = TOPT_BLOCKS_ALIKE;
 }
 
-/* The words for what a framework can leave on the host: " (it has optimizer)". */
-static const char *offered(const struct topt_framework *f, char buf[64])
+/* What a framework can leave on the host, bits by enum topt_offer. */
+static int offered(const struct topt_framework *f)
 {
-    int n = 0;
-    *buf = 0;
+    int bits = 0;
     for (int i = 0; i < TOPT_OFFERS; i++)
-        if (f->offers[i].away)
-            n += snprintf(buf + n, (size_t)(64 - n), "%s%s", n ? ", " : " (it has ",
-                          topt_offer_name((enum topt_offer)i));
-    if (n)
-        snprintf(buf + n, (size_t)(64 - n), ")");
-    return buf;
+        bits |= (f->offers[i].away != 0) << i;
+    return bits;
 }
 
 int topt_request_offload(struct topt_request *r, struct topt_error *err)
@@ -363,22 +340,28 @@ int topt_request_offload(struct topt_request *r, struct topt_error *err)
     const struct topt_framework *f = r->framework;
     struct topt_settings *s = &r->settings;
     int part = ~0;
-    char has[64];
+    char has[NAMED];
     s->offload = s->offload_permille = 0;
-    r->offload_levels = r->offload ? ~0 : 0;
+    r->levels = s->optimizer == TOPT_MUON ? (int)f->muon_levels : 0;
     r->offload_keeps = 0;
     for (int i = 0; i < TOPT_OFFERS; i++) {
         if (!(r->offload >> i & 1))
             continue;
         if (!f->offers[i].away)
-            return topt_fail(err, TOPT_ERR_USAGE, "--offload %s: %s does not have it%s",
-                             topt_offer_name((enum topt_offer)i), f->name,
-                             offered(f, has));
+            return topt_fail(
+                err, TOPT_ERR_USAGE, "--offload %s: %s does not have it%s%s%s",
+                topt_offer_name((enum topt_offer)i), f->name,
+                offered(f) ? " (it has " : "", named(offered(f), topt_offer_name, has),
+                offered(f) ? ")" : "");
         s->offload |= f->offers[i].away;
-        r->offload_levels &= f->offers[i].levels;
+        r->levels = (r->levels ? r->levels : ~0) & f->offers[i].levels;
         r->offload_keeps |= f->offers[i].keeps;
         part &= f->offers[i].away & TOPT_OFFLOAD_STATE ? f->offers[i].part : ~0;
     }
+    if (s->optimizer == TOPT_MUON && s->offload & TOPT_OFFLOAD_STATE)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--offload: the states of --optimizer muon stay on the GPUs; "
+                         "offload activations, or use adamw");
     int some = r->offload_fraction > 0 && r->offload_fraction < 1;
     if (some && (!(s->offload & TOPT_OFFLOAD_STATE) || !part))
         return topt_fail(err, TOPT_ERR_USAGE,
@@ -388,7 +371,7 @@ int topt_request_offload(struct topt_request *r, struct topt_error *err)
     if (!s->offload)
         return 0;
     if (some)
-        r->offload_levels &= part;
+        r->levels &= part;
     if (s->offload & TOPT_OFFLOAD_STATE)
         s->offload_permille = some ? (int64_t)(1000 * r->offload_fraction + 0.5) : 1000;
     if (topt_hw_host(r->hw)->link <= 0)
@@ -405,12 +388,28 @@ int topt_request_offload(struct topt_request *r, struct topt_error *err)
     return 0;
 }
 
-static int check_graphs(const struct topt_request *r, struct topt_error *err)
+/* What was asked for and is not in the framework's row. */
+static int check_offered(const struct topt_request *r, struct topt_error *err)
 {
-    if (!r->settings.cuda_graphs || r->framework->cuda_graphs)
-        return 0;
-    return topt_fail(err, TOPT_ERR_USAGE, "--cuda-graphs: %s has none; leave it out",
-                     r->framework->name);
+    const struct topt_framework *f = r->framework;
+    const struct topt_settings *s = &r->settings;
+    int apart = r->sequence_parallel == TOPT_POSITIONS_OFF;
+    const struct {
+        int asked, has;
+        const char *option, *lacks;
+    } rows[] = {
+        {s->cuda_graphs, f->cuda_graphs, "--cuda-graphs", "has none; leave it out"},
+        {s->optimizer == TOPT_MUON, f->muon_levels != 0, "--optimizer muon",
+         "does not have it; megatron, deepspeed and pytorch (DDP) do"},
+        {s->low_attention, f->low_attention >> s->low & 1, "--fp8-attention",
+         "has none here; megatron does: fp8-delayed, fp8-tensorwise, mxfp8, nvfp4"},
+        {s->tensor_overlap, f->tensor_overlap && !apart, "--tensor-overlap",
+         "does not have it; megatron and torchtitan do, beside --sequence-parallel on"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].asked && !rows[i].has)
+            return topt_fail(err, TOPT_ERR_USAGE, "%s: %s %s", rows[i].option, f->name,
+                             rows[i].lacks);
+    return 0;
 }
 
 static int check_memory(const struct topt_request *r, struct topt_error *err)
@@ -429,7 +428,7 @@ static int check_memory(const struct topt_request *r, struct topt_error *err)
 int topt_request_complete(struct topt_request *r, struct topt_error *err)
 {
     if (choose_framework(r, err) || choose_precision(r, err) || check_memory(r, err) ||
-        check_graphs(r, err) || check_loss(r, err) || topt_request_offload(r, err) ||
+        check_offered(r, err) || check_loss(r, err) || topt_request_offload(r, err) ||
         topt_totals_check(&r->totals, r->model->seq, err))
         return -1;
     take_row(r);
@@ -446,16 +445,6 @@ static void assume(json_t *list, const struct topt_request *r, enum topt_given b
     else
         json_array_append_new(list, json_pack("{s:s, s:o, s:s}", "what", what, "value",
                                               value, "option", option));
-}
-
-static int has_attention(const struct topt_model *m)
-{
-    for (int i = 0; i < m->nops; i++)
-        for (const struct topt_step *s = m->op[i].spec->forward; s->kind != TOPT_STEP_END;
-             s++)
-            if (s->kind == TOPT_STEP_KERNEL && s->kernel == TOPT_K_ATTENTION_FWD)
-                return 1;
-    return 0;
 }
 
 json_t *topt_request_assumed(const struct topt_request *r)
@@ -479,7 +468,7 @@ json_t *topt_request_assumed(const struct topt_request *r)
                "--train lora:RANK");
     assume(list, r, TOPT_GIVEN_OPTIMIZER, "optimizer",
            json_string(topt_optimizer_name(r->settings.optimizer)), "--optimizer");
-    if (r->framework && has_attention(r->model))
+    if (r->framework && topt_model_attends(r->model))
         assume(list, r, TOPT_GIVEN_ATTENTION, "attention",
                json_string(r->settings.eager & TOPT_EAGER_SCORES
                                ? "written out"
@@ -488,6 +477,9 @@ json_t *topt_request_assumed(const struct topt_request *r)
     if (r->framework && r->framework->uniform_only && topt_loss_has_kernels(r->model))
         assume(list, r, TOPT_GIVEN_LOSS, "loss kernel",
                json_string(topt_loss_kernel_name(r->settings.loss)), "--loss-kernel");
+    if (r->framework && r->framework->tensor_overlap && !r->settings.tensor_overlap)
+        assume(list, r, 0, "overlap of tensor parallelism", json_string("none"),
+               "--tensor-overlap");
     assume(list, r, TOPT_GIVEN_BATCH, "batch", json_integer(r->model->batch), "--batch");
     if (r->model->seq > 1)
         assume(list, r, TOPT_GIVEN_SEQ, "seq", json_integer(r->model->seq), "--seq");

@@ -75,8 +75,9 @@ struct topt_framework {
     /* Levels that may shard over a part of the data ranks and be replicated over the rest (bits), and
      * whether they are searched so unasked. */
     int replica_levels, replicas_searched;
-    int can_modules; /* modules of recomputation that can be asked for: bits of enum topt_recompute_module */
-    int recompute_first; /* it can recompute the first layers of each stage's chunks alone */
+    /* Modules of recomputation that can be asked for, bits of enum topt_recompute_module; whether the first layers of
+     * each stage's chunks can be recomputed alone. */
+    int can_modules, recompute_first;
     /* Expert parallelism: whether it is searched unasked, levels of sharding beside it (bits, 0: it has none),
      * and whether tensor parallelism may split the inside of experts beside it. */
     enum topt_expert_when { TOPT_EXPERT_ASKED, TOPT_EXPERT_SEARCHED } expert;
@@ -84,29 +85,29 @@ struct topt_framework {
     /* Context parallelism, where it is asked for: how attention gets the keys and values of other ranks, bits of enum topt_context. */
     int context;
     const char *lacks; /* what it can do and is not searched; NULL: nothing */
-    int precisions;    /* those that it trains in: bits, by row of their table */
-    int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */
-    int gradient_f16;            /* but under fp16-mixed gradients stay fp16 */
-    int low_apart,
-        low_params; /* of FP8: as of topt_settings; whether weights may be asked for so, bits of
-                                    enum topt_low */
-    int rest_f32;        /* as of topt_settings, where parameters are not sharded */
-    int positions_first; /* as of topt_settings */
+    /* Those that it trains in, bits by row of their table; and those that its releases had until a year. */
+    int precisions, gone, gone_since;
+    /* As of topt_settings: the first two under bf16-mixed; but under fp16-mixed gradients stay fp16; where parameters
+     * are not sharded. */
+    int gradient_f32, shard_f32, gradient_f16, rest_f32, positions_first;
+    /* Of FP8: as of topt_settings; and bits of enum topt_low, beside which weights may be asked for so, and attention. */
+    int low_apart, low_params, low_attention;
     enum topt_overlap overlap;
     enum topt_gather gather;
     struct topt_software software[TOPT_SOFTWARE_AGES];
     int losses; /* kernels of the loss that it has, bits by enum topt_loss_kernel */
     enum topt_loss_kernel loss; /* the one of its own trainer */
-    int64_t
-        /* a vocabulary is padded to this times the parts of its table; 0: not */
-        vocab_multiple;
-    int64_t pool_numbers, bucket_numbers;
-    int allocator_permille;
-    int64_t host_ns; /* in which the host starts a kernel */
-    int cuda_graphs; /* ... unless it replays CUDA graphs, as can be asked for */
+    /* A vocabulary is padded to this times the parts of its table (0: not); as of topt_settings; in which the host starts
+     * a kernel, unless CUDA graphs are replayed, as can be asked for. */
+    int64_t vocab_multiple, pool_numbers, bucket_numbers, host_ns;
+    int allocator_permille, cuda_graphs;
     struct topt_offered offers[TOPT_OFFERS];
-    int workspaces; /* handles of the device's BLAS, each with a workspace */
-    int engine; /* Transformer Engine has one more; its products of experts are kernels of their own */
+    int tensor_overlap; /* as of topt_settings, as can be asked for */
+    /* Levels of sharding beside the optimizer Muon, bits (0: it has none); bits of enum topt_muon. */
+    int64_t muon_levels, muon;
+    /* Handles of the device's BLAS, each with a workspace; Transformer Engine has one more, and its products of experts
+     * are kernels of their own. */
+    int workspaces, engine;
 };
 
 /* The kernels of a year's releases; 0: today's. */
@@ -115,6 +116,7 @@ const struct topt_software *topt_framework_software(const struct topt_framework 
 
 /* NULL past the end; the first row is the default. */
 const struct topt_framework *topt_framework_at(int i);
+const char *topt_framework_name(unsigned i);
 /* INVAL with all names where there is none such. */
 int topt_framework_find(const char *name, const struct topt_framework **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
@@ -135,8 +137,10 @@ struct topt_precision {
     const char *means; /* weights, gradients, master copy and moments in words */
 };
 const struct topt_precision *topt_precision_at(int i); /* NULL past the last */
-/* Does the framework train so? */
-int topt_framework_trains(const struct topt_framework *f, const struct topt_precision *p);
+const char *topt_precision_name(unsigned i);
+/* Does the framework train so in the releases of a year (0: today's)? */
+int topt_framework_trains(const struct topt_framework *f, const struct topt_precision *p,
+                          int64_t year);
 int topt_precision_find(const char *name, const struct topt_precision **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 /* The row that settings are of. */

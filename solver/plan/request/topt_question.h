@@ -96,8 +96,8 @@ struct topt_request {
     } sequence_parallel;
     int offload; /* what is asked to rest on the host, bits by enum topt_offer */
     double offload_fraction; /* of the optimizer; 0: unsaid */
-    int offload_levels;      /* of sharding that go with it, bits; 0: any */
-    int offload_keeps;       /* nothing is recomputed beside it */
+    int levels; /* of sharding that go with it and with the optimizer, bits; 0: any */
+    int offload_keeps;                      /* nothing is recomputed beside it */
     const struct topt_precision *precision; /* NULL: settings.dtype is as it is */
     int given;                              /* bits of enum topt_given */
     double

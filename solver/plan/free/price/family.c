@@ -363,8 +363,8 @@ static int same_end(const struct topt_edge_end *a, const struct topt_edge_end *b
            a->hub_keep == b->hub_keep && a->recompute == b->recompute &&
            a->needed == b->needed && a->others_bytes == b->others_bytes &&
            a->op_bytes == b->op_bytes && a->out_bytes == b->out_bytes &&
-           a->ring == b->ring && a->ring_ns[0] == b->ring_ns[0] &&
-           a->ring_ns[1] == b->ring_ns[1];
+           a->ring == b->ring && !memcmp(a->ring_ns, b->ring_ns, sizeof a->ring_ns) &&
+           !memcmp(a->beside_ns, b->beside_ns, sizeof a->beside_ns);
 }
 
 static int32_t *slot_of(const struct classes *c, const struct topt_edge_end *e)

@@ -1,0 +1,130 @@
+/* beside.c - what moves of an edge take: gathers of operands in few bits, and communication of tensor parallelism
+ * beside its products.
+ *
+ * Beside sequence parallelism, a product whose weight is split by columns has its input gathered, one whose weight is
+ * split by rows has its result reduced and scattered, and backward has the same of gradients.  Where a framework cuts
+ * such a product by the blocks of the t ranks, it computes one block while the next one moves: of communication m
+ * beside a product c there remains
+ *
+ *     m - min((1 - s) m, (1 - 1/t) c)
+ *
+ * with s the share of the device that moving takes (topt_hw_collective_share), since the first block has nothing to
+ * wait beside.  Of backward's two products one is beside what moves of the input, one beside what moves of the result.
+ * Read in public source:
+ *   Transformer Engine, of Megatron-LM (--tp-comm-overlap, with sequence parallelism; core/extensions/transformer_engine.py
+ *       and core/model_parallel_config.py at d98e8a6): linear modules of layers but experts and head, by its
+ *       userbuffers, over links of one node.
+ *   torchtitan's enable_async_tensor_parallel (distributed/compile.py at b5bcd76), of compiled models: PyTorch's
+ *       fused_all_gather_matmul and fused_matmul_reduce_scatter, over symmetric memory. */
+#include "low.h"
+#include "ring.h"
+
+#include "topt_minmax.h"
+
+/* The time of an operator's products in one direction beside which its result ('made') or input moves, along the axes
+ * along which that, or its gradient, is a sum; 0: nothing overlaps. */
+static int64_t beside_ns(const struct topt_costing *k, int op,
+                         const struct topt_config *c, int made, int backward)
+{
+    const struct topt_op *o = &k->model->op[op];
+    if (!k->settings->tensor_overlap || !o->spec->low || k->model->unit[op] < 0 ||
+        topt_op_experts(o) >= 0)
+        return 0;
+    struct topt_layout sum = made ? topt_value_layout(o, o->output, c, k->mesh)
+                                  : topt_grad_layout(o, o->input[0], c, k->mesh);
+    struct topt_group g = topt_mesh_group(k->mesh, topt_layout_partial_mask(&sum));
+    int64_t off[TOPT_MAX_OPDIMS], len[TOPT_MAX_OPDIMS], ns = 0;
+    if (g.nodes > 1)
+        return 0;
+    topt_op_box(o, c, k->mesh, topt_mesh_costed_device(k->mesh), off, len);
+    for (const struct topt_step *t = backward ? o->spec->backward : o->spec->forward;
+         t->kind != TOPT_STEP_END; t++)
+        if (t->kind == TOPT_STEP_KERNEL &&
+            topt_kernel_work(t->kernel) == TOPT_WORK_MATMUL)
+            ns += topt_kernel_time(k, o, t->kernel, len, 0).ns;
+    return ns / (1 + backward) * (g.per_node - 1) / g.per_node;
+}
+
+void topt_beside_set(const struct topt_costing *k, int op, const struct topt_config *c,
+                     int made, struct topt_edge_end *ret)
+{
+    for (int i = 0; i < 2; i++)
+        ret->beside_ns[i] = beside_ns(k, op, c, made, i);
+}
+
+/* A move takes so long; it rests on what it rested on. */
+static void set_time(struct topt_move_cost *m, int64_t ns)
+{
+    double part = m->network_ns > 0 ? (double)ns / (double)m->network_ns : 0;
+    int64_t left = m->network_ns = ns;
+    for (int i = TOPT_BASIS_COUNT - 1; i >= 0; i--) {
+        int64_t its = (int64_t)((double)m->basis_ns[i] * part);
+        left -= m->basis_ns[i] = i ? topt_min(left, its) : left;
+    }
+}
+
+static void hide(const struct topt_costing *k, struct topt_move_cost *m, int64_t beside)
+{
+    set_time(m, m->network_ns - topt_hw_hidden_ns(k->hw, m->network_ns, beside));
+}
+
+/* A gather of so many thousandths of the bytes; sums are added up in the type of results. */
+static void gather_low(const struct topt_costing *k, int tensor, int permille,
+                       const struct topt_layout *from, const struct topt_layout *to,
+                       struct topt_move_cost *m)
+{
+    struct topt_shape shape = topt_tensor_shape(&k->model->tensor[tensor]);
+    uint32_t axes = topt_layout_gathered_mask(from, to);
+    if (!axes || !permille || permille == 1000)
+        return;
+    int64_t bytes =
+        topt_layout_elements(k->mesh, &shape, to) * topt_dtype_bytes(k->settings->dtype);
+    int64_t ns =
+        topt_router_time(k->router, TOPT_ALL_GATHER, axes, topt_permille(bytes, permille))
+            .ns;
+    set_time(m, topt_min(m->network_ns, ns * k->settings->micro_batches));
+}
+
+void topt_edge_moves(const struct topt_costing *k, int tensor,
+                     const struct topt_edge_end *from, const struct topt_edge_end *to,
+                     struct topt_move_cost *there, struct topt_move_cost *back)
+{
+    int64_t rounds = k->settings->micro_batches;
+    gather_low(k, tensor, to->moved_permille, &from->value, &to->value, there);
+    if (back)
+        gather_low(k, tensor, from->moved_permille, &to->grad, &from->grad, back);
+    topt_ring_moves(to, there, back);
+    if (!k->settings->tensor_overlap)
+        return;
+    const struct topt_edge_end *value =
+        topt_layout_partial_mask(&from->value) ? from : to;
+    const struct topt_edge_end *grad = topt_layout_partial_mask(&to->grad) ? to : from;
+    hide(k, there, rounds * value->beside_ns[0]);
+    if (back)
+        hide(k, back, rounds * grad->beside_ns[1]);
+}
+
+int topt_gathered_for(const struct topt_model *m, const struct topt_buffer *b,
+                      const struct topt_instr *i)
+{
+    if (i->kind != TOPT_I_MOVE || i->move.kind != TOPT_MOVE_ALL_GATHER || b->operand < 0)
+        return -1;
+    const struct topt_operand *x = &m->op[b->op].operand[b->operand];
+    return x->role == TOPT_INPUT    ? m->tensor[x->tensor].producer
+           : x->role == TOPT_OUTPUT ? i->op
+                                    : -1;
+}
+
+int64_t topt_beside_move(const struct topt_costing *k, const struct topt_program *p,
+                         const struct topt_instr *i, int64_t ns)
+{
+    const struct topt_buffer *b = i->kind == TOPT_I_MOVE ? &p->buffer[i->a] : NULL;
+    if (!k->settings->tensor_overlap || !b || b->operand < 0)
+        return ns;
+    int role = (int)k->model->op[b->op].operand[b->operand].role;
+    int op = topt_gathered_for(k->model, b, i), gradient = role == TOPT_INPUT;
+    int made = op < 0 ? !gradient : gradient, flows = gradient || role == TOPT_OUTPUT;
+    op = flows && i->move.kind == TOPT_MOVE_REDUCE_SCATTER ? b->op : op;
+    int64_t room = op < 0 ? 0 : beside_ns(k, op, &p->config[op], made, gradient);
+    return ns - topt_hw_hidden_ns(k->hw, ns, room);
+}
