@@ -27,8 +27,7 @@ static int64_t beside_ns(const struct topt_costing *k, int op,
                          const struct topt_config *c, int made, int backward)
 {
     const struct topt_op *o = &k->model->op[op];
-    if (!k->settings->tensor_overlap || !o->spec->low || k->model->unit[op] < 0 ||
-        topt_op_experts(o) >= 0)
+    if (!o->spec->low || k->model->unit[op] < 0 || topt_op_experts(o) >= 0)
         return 0;
     struct topt_layout sum = made ? topt_value_layout(o, o->output, c, k->mesh)
                                   : topt_grad_layout(o, o->input[0], c, k->mesh);
@@ -48,7 +47,7 @@ static int64_t beside_ns(const struct topt_costing *k, int op,
 void topt_beside_set(const struct topt_costing *k, int op, const struct topt_config *c,
                      int made, struct topt_edge_end *ret)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; k->settings->tensor_overlap && i < 2; i++)
         ret->beside_ns[i] = beside_ns(k, op, c, made, i);
 }
 
@@ -73,10 +72,10 @@ static void gather_low(const struct topt_costing *k, int tensor, int permille,
                        const struct topt_layout *from, const struct topt_layout *to,
                        struct topt_move_cost *m)
 {
-    struct topt_shape shape = topt_tensor_shape(&k->model->tensor[tensor]);
-    uint32_t axes = topt_layout_gathered_mask(from, to);
-    if (!axes || !permille || permille == 1000)
+    uint32_t axes = permille % 1000 ? topt_layout_gathered_mask(from, to) : 0;
+    if (!axes)
         return;
+    struct topt_shape shape = topt_tensor_shape(&k->model->tensor[tensor]);
     int64_t bytes =
         topt_layout_elements(k->mesh, &shape, to) * topt_dtype_bytes(k->settings->dtype);
     int64_t ns =

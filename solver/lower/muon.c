@@ -11,9 +11,10 @@
 int topt_muon_updates(const struct topt_settings *s, const struct topt_model *m, int op,
                       int operand)
 {
-    int64_t rows, columns;
-    topt_operand_matrix(&m->op[op], operand, m->op[op].count, &rows, &columns);
-    return s->optimizer == TOPT_MUON && m->unit[op] >= 0 && columns > 1;
+    int64_t rows, columns = 0;
+    if (s->optimizer == TOPT_MUON && m->unit[op] >= 0)
+        topt_operand_matrix(&m->op[op], operand, m->op[op].count, &rows, &columns);
+    return columns > 1;
 }
 
 int64_t topt_muon_ns(const struct topt_costing *k, int op, int operand,
