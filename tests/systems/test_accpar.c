@@ -187,8 +187,8 @@ static double seconds(const struct topt_accpar_net *net,
 
 static void arrays(void)
 {
-    const struct topt_accpar_boards boards[2] = {{"v2", 128, 180e12, 1e9, 0, 0},
-                                                 {"v3", 128, 420e12, 2e9, 0, 0}};
+    const struct topt_accpar_boards boards[2] = {{"v2", 128, 180e12, 1e9, 0, 0, 0},
+                                                 {"v3", 128, 420e12, 2e9, 0, 0, 0}};
     const char *const *names = topt_accpar_nets();
     int good = 1, parameters = 0;
     for (int i = 0; names[i]; i++) {
@@ -220,7 +220,7 @@ static void arrays(void)
     struct topt_accpar_net net;
     ok(topt_accpar_net("lenet", 1, &net, &err) && err.code == TOPT_ERR_NOTFOUND,
        "other names are refused");
-    struct topt_accpar_boards odd = {"v3", 12, 420e12, 2e9, 0, 0};
+    struct topt_accpar_boards odd = {"v3", 12, 420e12, 2e9, 0, 0, 0};
     struct topt_accpar_answer a;
     ok(!topt_accpar_net("alexnet", 1, &net, &err) &&
            topt_accpar_solve(&net, &odd, 1, 2, TOPT_ACCPAR_HYPAR, &a, &err) &&
