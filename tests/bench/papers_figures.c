@@ -694,9 +694,8 @@ static const char opening[] =
     "paper prints a range. Only such claims are counted, and only where nothing here was "
     "fitted to\n"
     "them; all others say in brackets what they are (see The verdicts). Behind a no "
-    "stands "
-    "why, and\n"
-    "where a cause can be switched off, the next row does so.\n";
+    "stands why, and\n"
+    "a row below it has the cause switched off, where it can be.\n";
 
 /* The numbers of the profile that this paper gave it. */
 static void calibration_said(void)
