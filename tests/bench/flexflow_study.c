@@ -38,7 +38,8 @@ struct walked flexflow_walked(const struct study *s,
     must(!router || topt_flexflow_create(&k, rules, &f, &err), &err);
     topt_flexflow_facts(f, &facts);
     struct walked w = {.data_ms = (double)facts.time_ns / 1e6,
-                       .data_mib = (double)facts.moved_bytes / (1 << 20)};
+                       .data_mib = (double)facts.moved_bytes / (1 << 20),
+                       .compute_ms = (double)facts.compute_ns / 1e6};
     must(topt_flexflow_walk(f, &o, &found, &err), &err);
     topt_flexflow_facts(f, &facts);
     w.best_ms = (double)facts.time_ns / 1e6;

@@ -8,7 +8,8 @@
 /* A walk: milliseconds of a step and MiB that it moves, of data parallelism and of the best. */
 struct walked {
     double data_ms, best_ms, data_mib, best_mib;
-    int placed; /* operators on part of the devices */
+    double compute_ms; /* of data parallelism, the busiest device's */
+    int placed;        /* operators on part of the devices */
     long long proposals;
     unsigned long long seeds; /* from the first on */
 };

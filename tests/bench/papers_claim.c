@@ -12,6 +12,7 @@ static struct row {
     const char *id;
     int held[PAPERS_KINDS], all[PAPERS_KINDS];
 } row_of[ROWS], *at;
+static const char *because; /* of the next claim */
 
 static const struct {
     const char *name, *means;
@@ -45,6 +46,11 @@ void papers_id(const char *id)
     at->id = id;
 }
 
+void papers_why(const char *why)
+{
+    because = why;
+}
+
 TOPT_PRINTF(3, 0)
 static void begin(struct papers_row row, const char *band, const char *fmt, va_list ap)
 {
@@ -54,10 +60,17 @@ static void begin(struct papers_row row, const char *band, const char *fmt, va_l
 
 static void end(struct papers_row row, int holds)
 {
+    if (!holds && !because) {
+        fprintf(stderr, "papers_figures: %s of %s does not hold, and nothing says why\n",
+                at->id, row.where);
+        exit(1);
+    }
     if (row.kind == PAPERS_COUNTED)
-        printf(" | %s |\n", holds ? "yes" : "**no**");
+        printf(" | %s", holds ? "yes" : "**no**");
     else
-        printf(" | (%s) %s |\n", holds ? "yes" : "no", kinds[row.kind].name);
+        printf(" | (%s) %s", holds ? "yes" : "no", kinds[row.kind].name);
+    printf("%s%s |\n", holds ? "" : ": ", holds ? "" : because);
+    because = NULL;
     at->all[row.kind]++;
     at->held[row.kind] += holds;
 }

@@ -29,6 +29,10 @@ void papers_head(const char *title);
 /* The row of papers_index that the next claims belong to, as "T9". */
 void papers_id(const char *id);
 
+/* Why the next claim does not hold, where it does not: said beside its verdict.  A claim that does not
+ * hold and has none ends the program. */
+void papers_why(const char *why);
+
 /* The value and its band; the verdict is yes only inside it.  'fmt': what came out. */
 void papers_number(struct papers_row row, double value, double low, double high,
                    const char *fmt, ...) TOPT_PRINTF(5, 6);

@@ -31,6 +31,25 @@ static double farther(double a, double b, double low, double high)
 /* Of the whole evaluation the paper prints these ranges. */
 static const double faster[] = {1.3, 3.3}, fewer[] = {2, 5.5};
 
+enum { PAPERS = 3000, IMAGES = 400, OURS = 1600 }; /* proposals */
+
+/* Of a walk that is outside the band by the paper's links: the one of the second table, on topt's. */
+static void why_times(const struct study *s, const struct walked *w, char *why,
+                      size_t size)
+{
+    if (w->placed || w->best_ms < 0.99 * w->data_ms) {
+        struct walked x = flexflow_walked(s, &topt_flexflow_links, OURS, 1);
+        snprintf(why, size,
+                 "by a link for each pair of nodes; on topt's links %.2f times",
+                 x.data_ms / x.best_ms);
+        return;
+    }
+    snprintf(why, size,
+             "computing is %.1f ms, the rest sums; a proposal splits one operator, whose "
+             "moves take more than its sums",
+             w->compute_ms);
+}
+
 static void by_its_paper(const char *model, const char *name, int64_t proposals)
 {
     enum { OTHER_SEED = 1000 };
@@ -39,21 +58,27 @@ static void by_its_paper(const char *model, const char *name, int64_t proposals)
     const struct topt_flexflow_rules paper = {0};
     struct walked a = flexflow_walked(&s, &paper, proposals, 1),
                   b = flexflow_walked(&s, &paper, proposals, OTHER_SEED);
-    study_close(&s);
-    char says[64];
+    char says[64], why[128];
     struct papers_row row = {PAPERS_COUNTED, name, says};
     papers_id("F4");
     snprintf(says, sizeof says, "%g to %g times as fast as data parallel", faster[0],
              faster[1]);
     double x = a.data_ms / a.best_ms, y = b.data_ms / b.best_ms;
+    double far = farther(x, y, faster[0], faster[1]);
+    if (far < faster[0] || far > faster[1])
+        why_times(&s, &a, why, sizeof why);
+    study_close(&s);
+    papers_why(why);
     papers_number(
-        row, farther(x, y, faster[0], faster[1]), faster[0], faster[1],
+        row, far, faster[0], faster[1],
         "%.1f and %.1f ms instead of %.1f: %.2f and %.2f times, two walks of %lld "
         "proposals, %d and %d operators on part of the devices",
         a.best_ms, b.best_ms, a.data_ms, x, y, a.proposals, a.placed, b.placed);
     snprintf(says, sizeof says, "%g to %g times fewer bytes move", fewer[0], fewer[1]);
     x = a.data_mib / a.best_mib;
     y = b.data_mib / b.best_mib;
+    papers_why(a.best_ms < a.data_ms ? "a walk makes time least, not bytes; seeds differ"
+                                     : "it stays at data parallelism");
     papers_number(row, farther(x, y, fewer[0], fewer[1]), fewer[0], fewer[1],
                   "%.0f and %.0f MiB a step instead of %.0f: %.1f and %.1f times fewer",
                   a.best_mib, b.best_mib, a.data_mib, x, y);
@@ -82,7 +107,6 @@ static void on_our_links(const char *model, const char *name, int64_t proposals)
 
 void papers_flexflow(void)
 {
-    enum { PAPERS = 3000, IMAGES = 400, OURS = 1600 };
     papers_head("FlexFlow: 16 P100 on 4 nodes, by its own simulation");
     by_its_paper("paper:alexnet", "AlexNet, 256 images", PAPERS);
     by_its_paper("paper:rnnlm", "RNNLM, 64 sequences of 40", PAPERS);

@@ -89,7 +89,8 @@ static const struct {
     {"F4", "speed-ups and bytes on AlexNet, Inception, a language model and a translator",
      HERE, 0},
     {"F4",
-     "on topt's links `ft` is at most 3 % slower than FlexFlow's best walk, six models "
+     "on topt's links `ft` is at most 3 % slower than FlexFlow's best walk, six models, "
+     "of Inception without the sums of its batch norms' statistics, with which 5 % "
      "(slow)",
      TEST("flexflow_beside_ours"), 0},
     {"F5",
@@ -141,7 +142,15 @@ void papers_index(void)
         "T: TensorOpt; F: FlexFlow; A: AccPar and HyPar; P: Parallax. Tests are run in a "
         "build's folder\n(`ctest --test-dir build/release -R ...`) and fail where the "
         "claim does not hold; a gate is what\nhas to hold exactly, by its definition. "
-        "Of `papers_figures` the rows above with the same name\nare counted.\n\n"
+        "Of `papers_figures` the rows above with the same name\nare counted. Single "
+        "plans of T9, "
+        "T12 to T15, T19 and T20 are also rows of\n\n"
+        "    topt compare paper:wideresnet --hw v100-dgx1-2x8 --gpus 16 --accounting "
+        "paper-reuse "
+        "--space canonical --blocks free\n\n"
+        "and what A4 to A6, P3, P4 and P8 rest on is what `topt study accpar` (`--group "
+        "tpu-v3`) and "
+        "`topt study\nparallax` print.\n\n"
         "| row | claim | command | result |\n|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         printf("| %s | %s | %s | ", rows[i].id, rows[i].claim, rows[i].command);

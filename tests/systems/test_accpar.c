@@ -177,6 +177,24 @@ static void shares(void)
 
 /* ---- arrays ------------------------------------------------------------------------- */
 
+/* Data parallelism exchanges the same at each of seven cuts. */
+static void links(void)
+{
+    struct topt_accpar_boards b = {.count = 2, .flops = 420e12, .bytes_per_second = 2e9};
+    struct topt_accpar_net net;
+    struct topt_accpar_answer a, own, one;
+    if (topt_accpar_net("alexnet", 512, &net, NULL) ||
+        topt_accpar_solve(&net, &b, 1, 2, TOPT_ACCPAR_DATA, &a, NULL))
+        return;
+    b.count = 128;
+    int good = !topt_accpar_solve(&net, &b, 1, 2, TOPT_ACCPAR_DATA, &own, NULL);
+    b.one_link = 1;
+    good &= !topt_accpar_solve(&net, &b, 1, 2, TOPT_ACCPAR_DATA, &one, NULL);
+    ok(good && same(own.exchange_seconds, (2 - 1. / 64) * a.exchange_seconds) &&
+           same(one.exchange_seconds, 7 * a.exchange_seconds),
+       "with one link a group all cuts weigh alike, else the last ones most");
+}
+
 static double seconds(const struct topt_accpar_net *net,
                       const struct topt_accpar_boards *boards, int kinds,
                       enum topt_accpar_system system)
@@ -187,8 +205,8 @@ static double seconds(const struct topt_accpar_net *net,
 
 static void arrays(void)
 {
-    const struct topt_accpar_boards boards[2] = {{"v2", 128, 180e12, 1e9, 0, 0},
-                                                 {"v3", 128, 420e12, 2e9, 0, 0}};
+    const struct topt_accpar_boards boards[2] = {{"v2", 128, 180e12, 1e9, 0, 0, 0},
+                                                 {"v3", 128, 420e12, 2e9, 0, 0, 0}};
     const char *const *names = topt_accpar_nets();
     int good = 1, parameters = 0;
     for (int i = 0; names[i]; i++) {
@@ -220,7 +238,7 @@ static void arrays(void)
     struct topt_accpar_net net;
     ok(topt_accpar_net("lenet", 1, &net, &err) && err.code == TOPT_ERR_NOTFOUND,
        "other names are refused");
-    struct topt_accpar_boards odd = {"v3", 12, 420e12, 2e9, 0, 0};
+    struct topt_accpar_boards odd = {"v3", 12, 420e12, 2e9, 0, 0, 0};
     struct topt_accpar_answer a;
     ok(!topt_accpar_net("alexnet", 1, &net, &err) &&
            topt_accpar_solve(&net, &odd, 1, 2, TOPT_ACCPAR_HYPAR, &a, &err) &&
@@ -287,9 +305,11 @@ int main(void)
     for (int joins = 0; joins < 2; joins++) {
         search(TOPT_ACCPAR_HYPAR, joins);
         search(TOPT_ACCPAR_ACCPAR, joins);
+        search(TOPT_ACCPAR_BY_FLOPS, joins);
     }
     crossing();
     shares();
+    links();
     arrays();
     every_weight();
     return done_testing();

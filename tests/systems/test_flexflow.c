@@ -591,6 +591,24 @@ static void test_refused(const struct topt_hw *hw)
     close_world(&w);
 }
 
+/* Where nothing is placed the walk starts at data parallelism all the same. */
+static void test_all_devices(const struct topt_hw *hw)
+{
+    struct world w;
+    struct topt_flexflow *f;
+    open_world(&w, toy(), hw, 1, 4);
+    if (!topt_flexflow_create(&w.k, &(struct topt_flexflow_rules){.all_devices = 1}, &f,
+                              NULL)) {
+        int same = topt_flexflow_time(f) == topt_flexflow_time(w.f);
+        for (int i = 0; i < w.k.model->nops; i++)
+            same &= !memcmp(topt_flexflow_get(f, i), topt_flexflow_get(w.f, i),
+                            sizeof(struct topt_soap));
+        ok(same, "nothing placed: it starts data parallel");
+        topt_flexflow_destroy(f);
+    }
+    close_world(&w);
+}
+
 int main(void)
 {
     struct topt_hw *hw = topt_hw_load("v100-dgx1-2x8", NULL);
@@ -604,6 +622,7 @@ int main(void)
     test_chain(hw);
     test_beside_ours(hw);
     test_refused(hw);
+    test_all_devices(hw);
     topt_hw_destroy(hw);
     return done_testing();
 }

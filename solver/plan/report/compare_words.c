@@ -135,7 +135,7 @@ static char *why(const json_t *row, const json_t *ours)
     if (undecided(row)) {
         topt_text_add(&t, "no plan was found that fits; one may exist");
     } else if (!topt_compare_has_plan(row)) {
-        topt_text_add(&t, "has no plan for this number of GPUs");
+        topt_text_add(&t, "has no plan for this question");
         add_left_out(&t, row);
     } else if (!fits(row)) {
         say_unfit(&t, row);
@@ -262,7 +262,7 @@ static void show_row(struct topt_text *t, const json_t *row, const json_t *doc)
     if (!topt_compare_has_plan(row)) {
         topt_text_add(t, "%-24s no plan %-67s %9s\n",
                       topt_json_words_at(row, "algorithm"),
-                      undecided(row) ? "was found" : "for this number of GPUs", f);
+                      undecided(row) ? "was found" : "for this question", f);
         return;
     }
     if (x)

@@ -3,7 +3,7 @@
  * An array of two kinds is cut between them, one kind into halves, which are alike, so that one
  * of the two is cut on.  The boards of a group compute and talk at once: its rates are theirs
  * times their number.  A step takes what the cut exchanges, then what the slower of the two
- * groups takes; a board only computes. */
+ * groups takes; a board only computes.  Where they are told so, a group has the link of one board. */
 
 #include "topt_accpar.h"
 
@@ -44,6 +44,11 @@ static void narrow(const struct array *a, const struct topt_accpar_part *part,
     }
 }
 
+static int links(const struct topt_accpar_boards *b)
+{
+    return b->one_link ? 1 : b->count;
+}
+
 static int cut_boards(struct array *a, const struct topt_accpar_part *part,
                       struct topt_accpar_boards b, int level, struct topt_error *err)
 {
@@ -57,7 +62,7 @@ static int cut_boards(struct array *a, const struct topt_accpar_part *part,
         double link =
             b.count <= b.per_node ? b.node_bytes_per_second : b.bytes_per_second;
         b.count /= 2;
-        double flops = b.flops * b.count, rate = link * b.count;
+        double flops = b.flops * b.count, rate = link * links(&b);
         struct topt_accpar_sides sides = {{flops, flops}, {rate, rate}, a->element_bytes};
         if (topt_accpar_cut(a->net, half, &sides, a->system, c, err))
             return -1;
@@ -77,7 +82,7 @@ static int cut_kinds(struct array *a, const struct topt_accpar_part *part,
     struct topt_accpar_sides sides = {.element_bytes = a->element_bytes};
     for (int k = 0; k < 2; k++) {
         sides.flops[k] = kinds[k].flops * kinds[k].count;
-        sides.bytes_per_second[k] = kinds[k].bytes_per_second * kinds[k].count;
+        sides.bytes_per_second[k] = kinds[k].bytes_per_second * links(&kinds[k]);
     }
     if (topt_accpar_cut(a->net, part, &sides, a->system, &r->cut[0], err))
         return -1;

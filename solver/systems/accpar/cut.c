@@ -29,10 +29,15 @@ static double slower(const struct topt_accpar_sides *s, const double elements[2]
                 elements[1] * s->element_bytes / s->bytes_per_second[1]);
 }
 
+/* Others count elements, and cut in halves. */
+static int by_time(const struct pricing *p)
+{
+    return p->system == TOPT_ACCPAR_ACCPAR || p->system == TOPT_ACCPAR_BY_FLOPS;
+}
+
 static double price(const struct pricing *p, const double elements[2])
 {
-    return p->system == TOPT_ACCPAR_ACCPAR ? slower(p->sides, elements)
-                                           : (elements[0] + elements[1]) / 2;
+    return by_time(p) ? slower(p->sides, elements) : (elements[0] + elements[1]) / 2;
 }
 
 static struct topt_accpar_part part_of(const struct pricing *p, int l)
@@ -67,10 +72,10 @@ static double flops(const struct pricing *p, int l)
 /* Of side 0, for a layer of a type. */
 static double layer_share(const struct pricing *p, int l, enum topt_accpar_type t)
 {
-    double exchange[2];
-    if (p->system != TOPT_ACCPAR_ACCPAR)
+    double exchange[2] = {0, 0};
+    if (!by_time(p))
         return 0.5;
-    for (int side = 0; side < 2; side++)
+    for (int side = 0; side < 2 && p->system == TOPT_ACCPAR_ACCPAR; side++)
         exchange[side] =
             within(p, l, t) * p->sides->element_bytes / p->sides->bytes_per_second[side];
     return topt_accpar_share(flops(p, l), p->sides->flops, exchange);
@@ -95,7 +100,7 @@ static double own_cost(const struct pricing *p, int l, enum topt_accpar_type t, 
 {
     double elements[2], time[2];
     layer_exchange(p, l, t, a, elements);
-    if (p->system != TOPT_ACCPAR_ACCPAR)
+    if (!by_time(p))
         return price(p, elements);
     for (int side = 0; side < 2; side++) {
         double share = side ? 1 - a : a;

@@ -474,6 +474,11 @@ static void put_choices(const struct chosen *c, const struct topt_request *r,
                   "output features",
                   c->net.n, with[TOPT_ACCPAR_BATCH], with[TOPT_ACCPAR_INPUT],
                   with[TOPT_ACCPAR_OUTPUT]);
+    if (system == TOPT_ACCPAR_TOFU && with[TOPT_ACCPAR_INPUT] &&
+        r->settings.accounting != TOPT_ACCOUNTING_RUN)
+        topt_text_add(why,
+                      ", and input features are not split where sums that are due count "
+                      "as stored (--accounting)");
     if (kinds > 1)
         topt_text_add(why, "; between groups the batch of %d and features of %d",
                       c->net.n - between, between);

@@ -33,10 +33,13 @@ const char *topt_accpar_type_name(enum topt_accpar_type t)
 
 const char *topt_accpar_system_name(enum topt_accpar_system s)
 {
-    static const char *const names[TOPT_ACCPAR_SYSTEMS + 1] = {
-        [TOPT_ACCPAR_TOFU] = "Tofu",           [TOPT_ACCPAR_DATA] = "data parallel",
-        [TOPT_ACCPAR_OWT] = "one weird trick", [TOPT_ACCPAR_HYPAR] = "HyPar",
+    static const char *const names[] = {
+        [TOPT_ACCPAR_TOFU] = "Tofu",
+        [TOPT_ACCPAR_DATA] = "data parallel",
+        [TOPT_ACCPAR_OWT] = "one weird trick",
+        [TOPT_ACCPAR_HYPAR] = "HyPar",
         [TOPT_ACCPAR_ACCPAR] = "AccPar",
+        [TOPT_ACCPAR_BY_FLOPS] = "AccPar, shares by computing",
     };
     return names[s];
 }

@@ -106,7 +106,8 @@ enum topt_accpar_system {
     TOPT_ACCPAR_SYSTEMS,
     /* Tofu (Wang, Huang and Li, EuroSys 2019), no system of AccPar's evaluation: all three, by the
      * elements fetched where every tensor is stored in halves, halves of work. */
-    TOPT_ACCPAR_TOFU = TOPT_ACCPAR_SYSTEMS
+    TOPT_ACCPAR_TOFU = TOPT_ACCPAR_SYSTEMS,
+    TOPT_ACCPAR_BY_FLOPS /* AccPar, its shares by what groups compute a second alone */
 };
 const char *topt_accpar_system_name(enum topt_accpar_system s);
 
@@ -148,6 +149,8 @@ struct topt_accpar_boards {
     /* Boards that stand together in a node, and the rate between these; 0: none do. */
     int per_node;
     double node_bytes_per_second;
+    /* A group of boards sends by one link, however many they are; else each by its own. */
+    int one_link;
 };
 
 struct topt_hw;

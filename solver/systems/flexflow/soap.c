@@ -110,16 +110,16 @@ struct topt_soap topt_flexflow_choice(const struct topt_flexflow *f, int op, int
 struct topt_soap topt_flexflow_data_parallel(const struct topt_flexflow *f, int op)
 {
     const struct topt_op *o = &f->k.model->op[op];
-    const struct ff_degrees *best = &f->op[op].degrees[0];
+    const struct ff_degrees *best = NULL;
     for (int i = 0; i < f->op[op].ndegrees; i++) {
         const struct ff_degrees *g = &f->op[op].degrees[i];
         int samples = 1;
         for (int d = 0; d < o->spec->ndims; d++)
             samples *= o->spec->dim[d].split == TOPT_SPLIT_BATCH ? g->at[d] : 1;
-        if (samples == g->nparts && g->nparts > best->nparts)
+        if (samples == g->nparts && (!best || g->nparts > best->nparts))
             best = g;
     }
-    return placed(f, best, 0, 1);
+    return placed(f, best ? best : &f->op[op].degrees[0], 0, 1);
 }
 
 int topt_flexflow_valid(const struct topt_flexflow *f, int op, const struct topt_soap *s)
