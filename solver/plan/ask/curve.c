@@ -12,6 +12,7 @@
 #include "topt_plan_doc.h"
 #include "topt_question.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- points ------------------------------------------------------------------------ */
@@ -92,14 +93,14 @@ int topt_best_point(struct topt_planning *m, const struct topt_best *b, int64_t 
     return rc;
 }
 
-int topt_count_point(struct topt_planning *m, int64_t gpus, json_t **ret,
-                     struct topt_error *err)
+int topt_count_point(struct topt_planning *m, int64_t gpus, int64_t slowest_ns,
+                     json_t **ret, struct topt_error *err)
 {
     struct topt_best b = {.certificate = topt_certificate_exact()};
     int64_t limit = topt_request_limit(m->request);
     *ret = NULL;
     if (topt_count_least_bytes(m, gpus) <= limit &&
-        topt_count_solve(m, gpus, limit, TOPT_GOAL_FASTEST, &b, err))
+        topt_count_solve(m, gpus, limit, slowest_ns, TOPT_GOAL_FASTEST, &b, err))
         return -1;
     int known = b.found || !b.stopped;
     int rc = known ? topt_best_point(m, &b, gpus, ret, err) : 0;
@@ -154,6 +155,23 @@ int topt_rate_points(json_t *points)
     return knee < last ? knee : -1;
 }
 
+/* The knee is where speed less half of the best speed a GPU for each GPU is most. */
+double topt_rate_speed(const json_t *points, double gpus, double efficiency)
+{
+    double best = best_speed_a_gpu(points), fastest = 0, most = -INFINITY;
+    size_t i;
+    json_t *p;
+    json_array_foreach(points, i, p)
+    {
+        double share = KNEE_SHARE * best * topt_json_number_at(p, "gpus");
+        fastest = fmax(fastest, speed(p));
+        most = fmax(most, speed(p) - share);
+    }
+    double knee = most + KNEE_SHARE * best * gpus;
+    double efficient = best * gpus * fmin(efficiency, 1);
+    return efficiency < INFINITY ? fmin(fmin(fastest, knee), efficient) : efficient;
+}
+
 /* ---- whole curves ------------------------------------------------------------------- */
 
 /* A count whose GPUs can't share the batch: which batches they could. */
@@ -179,7 +197,7 @@ static int put_points(struct topt_planning *m, const int64_t *count, int n, json
             json_array_append_new(points, unshared_point(m->request, count[i], nearest));
             continue;
         }
-        if (topt_count_point(m, count[i], &p, err))
+        if (topt_count_point(m, count[i], 0, &p, err))
             return -1;
         int stopped = !p || json_object_get(p, "stopped");
         if (p) {

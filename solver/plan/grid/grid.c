@@ -7,6 +7,7 @@
 #include "topt_array.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
+#include "topt_minmax.h"
 #include "topt_question.h"
 
 #include <math.h>
@@ -637,6 +638,21 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degr
     return (int64_t)((p.state + (before > after ? before : after)) * (1 - 1e-9));
 }
 
+/* Of the layers' bytes a stage has the share q / layers, if it has q = ceil(layers / stages) of them: of the first
+ * stages q * stages - layers + 1 one does, or a later one has more. */
+static double of_most_layers(const struct topt_grid_search *s,
+                             const struct topt_degrees *v, double stays, double kept)
+{
+    int layers = s->planning->layers, q = (layers + v->stages - 1) / v->stages;
+    int at = (int)topt_max(q * v->stages - layers, 1);
+    struct topt_order_shape shape = {v->stages, 1, v->micro_batches};
+    struct topt_order_plan plan;
+    if (v->virtual_stages > 1 || at >= v->stages)
+        return 0;
+    topt_order_plan(&topt_orders[v->order], &shape, at, &plan);
+    return (double)q / layers * (stays + kept * (double)plan.ahead);
+}
+
 /* The micro-batches that stages have in flight: their mean, which of 1F1B is (stages + 1) / 2, or those of the
  * second stage, whose chunks have no fewer layers than the even cut, rounded down. */
 static double in_flight(const struct topt_grid_search *s, const struct topt_degrees *v)
@@ -659,7 +675,9 @@ int64_t topt_grid_least_stage_bytes(const struct topt_grid_search *s,
                                     const struct topt_degrees *v, int64_t kept_bytes)
 {
     double kept = kept_bytes ? (double)kept_bytes * in_flight(s, v) : 0;
-    return (int64_t)(0.8 * ((double)topt_grid_stays_bytes(s, v) + kept) / v->stages);
+    double stays = (double)topt_grid_stays_bytes(s, v);
+    double even = (stays + kept) / v->stages;
+    return (int64_t)(0.8 * fmax(even, of_most_layers(s, v, stays, (double)kept_bytes)));
 }
 
 int64_t topt_grid_stays_bytes(const struct topt_grid_search *s,

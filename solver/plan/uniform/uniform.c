@@ -51,7 +51,7 @@ struct fold {
     struct costs costs[EVALUATORS];
     int last_costs;              /* that was opened */
     struct topt_settings staged; /* of these costs, where there are stages */
-    int too_large;               /* ... needs more memory than there is */
+    int64_t too_large; /* bytes that it needs at least, where that is more than there is; else 0 */
 };
 
 /* ---- what is missing --------------------------------------------------------------- */
@@ -59,6 +59,11 @@ struct fold {
 static int beyond(int64_t value, int64_t limit)
 {
     return limit && value > limit;
+}
+
+static int64_t excess(const struct fold *f, int64_t bytes)
+{
+    return beyond(bytes, f->memory_limit) ? bytes : 0;
 }
 
 static int make_problem(struct fold *f)
@@ -155,21 +160,38 @@ static int cost_staged(struct fold *f, const struct topt_strategy *s, int stays,
                           : topt_evaluate_strategy(a->of, s, ret, NULL, f->err))
         return -1;
     a->evaluated = stays ? s : NULL;
-    f->too_large = beyond(ret->memory_bytes, f->memory_limit);
+    f->too_large = excess(f, ret->memory_bytes);
     return 0;
 }
 
+/* Is a strategy known to be of no interest? */
+static int is_out(struct fold *f, const struct topt_memo_staged *known)
+{
+    f->too_large = excess(f, known->least_bytes);
+    return f->too_large || (f->goal == TOPT_GOAL_FASTEST && beyond(known->least_ns, f->time_limit));
+}
+
+static void remember_least(struct topt_memo_staged *known,
+                           const struct topt_strategy_cost *cost)
+{
+    known->least_bytes = topt_max(known->least_bytes, cost->memory_bytes);
+    known->least_ns = topt_max(known->least_ns, cost->time_ns);
+}
+
 /* 1 where it is of no interest. */
-static int put_staged(struct fold *f, const struct topt_strategy *s, int64_t *memory,
-                      int64_t *time)
+static int put_staged(struct fold *f, const struct topt_strategy *s,
+                      struct topt_memo_staged *known)
 {
     struct topt_strategy_cost cost;
+    if (is_out(f, known))
+        return 1;
     if (cost_staged(f, s, 1, f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0, &cost))
         return -1;
+    remember_least(known, &cost);
     if (!cost.stage.stages)
         return 1;
-    *memory = cost.memory_bytes;
-    *time = cost.time_ns;
+    known->memory_bytes = cost.memory_bytes;
+    known->time_ns = cost.time_ns;
     return 0;
 }
 
@@ -404,12 +426,15 @@ static int add_best(struct fold *f)
 
 /* ---- pipeline stages ----------------------------------------------------------------- */
 
-static struct topt_memo_staged *find_staged(struct fold *f, int lightest)
+/* 'which' strategy: of enum, or FIRST + n, that which recomputes the first n layers of each chunk. */
+enum { QUICKEST, LIGHTEST, FIRST };
+
+static struct topt_memo_staged *find_staged(struct fold *f, int which)
 {
     struct topt_memo_entry *x = f->entry;
     for (int i = 0; i < x->nstaged; i++) {
         struct topt_memo_staged *at = &x->staged[i];
-        if (at->stages == f->degrees->stages && at->lightest == lightest &&
+        if (at->stages == f->degrees->stages && at->which == which &&
             at->chunks == f->degrees->virtual_stages &&
             at->order == (int)f->degrees->order)
             return at;
@@ -419,12 +444,13 @@ static struct topt_memo_staged *find_staged(struct fold *f, int lightest)
         return NULL;
     }
     f->memo->bytes += sizeof *x->staged;
-    x->staged[x->nstaged] = (struct topt_memo_staged){f->degrees->stages,
-                                                      f->degrees->virtual_stages,
-                                                      (int)f->degrees->order,
-                                                      lightest,
-                                                      -1,
-                                                      -1};
+    x->staged[x->nstaged] =
+        (struct topt_memo_staged){.stages = f->degrees->stages,
+                                  .chunks = f->degrees->virtual_stages,
+                                  .order = (int)f->degrees->order,
+                                  .which = which,
+                                  .memory_bytes = -1,
+                                  .time_ns = -1};
     return &x->staged[x->nstaged++];
 }
 
@@ -436,15 +462,15 @@ static int add_staged(struct fold *f, int lightest)
     int rc = find(f, lightest ? TOPT_GOAL_LEAST : TOPT_GOAL_FASTEST, 0, of);
     if (rc || !of->n)
         return rc < 0 ? -1 : 0;
-    struct topt_memo_staged *known = find_staged(f, lightest);
+    struct topt_memo_staged *known = find_staged(f, lightest ? LIGHTEST : QUICKEST);
     if (!known)
         return -1;
     if (known->time_ns < 0) {
-        rc = put_staged(f, of->at[0].strategy, &known->memory_bytes, &known->time_ns);
+        rc = put_staged(f, of->at[0].strategy, known);
         if (rc)
             return rc < 0 ? -1 : 0;
     }
-    f->too_large = beyond(known->memory_bytes, f->memory_limit);
+    f->too_large = excess(f, known->memory_bytes);
     if (!matters(f, known->memory_bytes, known->time_ns))
         return 0;
     return add_solution(f, of->at[0].strategy, known->memory_bytes, known->time_ns, NULL)
@@ -457,7 +483,7 @@ static int add_staged(struct fold *f, int lightest)
 enum { PERCENT_WITHOUT = 74 };
 
 /* The cost of a strategy that recomputes whole layers as one that recomputes the first 'n' of each chunk,
- * which '*ret' is made; without stages where layers are not cut so. */
+ * which '*ret' is made; 1 where layers are not cut so. */
 static int cost_first(struct fold *f, const struct topt_strategy *s,
                       const struct topt_stage_costs *cut, int n,
                       struct topt_strategy **ret, struct topt_strategy_cost *cost)
@@ -477,7 +503,7 @@ static int cost_first(struct fold *f, const struct topt_strategy *s,
         at = cost->stage;
     }
     cost->stage.stages = 0;
-    return 0;
+    return 1;
 }
 
 /* Add that where it is of interest: 1. */
@@ -486,15 +512,20 @@ static int try_first(struct fold *f, const struct topt_strategy *s,
 {
     struct topt_strategy_cost cost;
     struct topt_strategy *first = NULL;
+    struct topt_memo_staged *known = find_staged(f, FIRST + n);
+    if (!known || is_out(f, known))
+        return known ? 0 : -1;
     int rc = cost_first(f, s, cut, n, &first, &cost), added = 0;
+    if (rc == 0)
+        remember_least(known, &cost);
     f->degrees->recompute_layers = n;
-    if (!rc && cost.stage.stages && matters(f, cost.memory_bytes, cost.time_ns)) {
+    if (rc == 0 && cost.stage.stages && matters(f, cost.memory_bytes, cost.time_ns)) {
         rc = add_solution(f, first, cost.memory_bytes, cost.time_ns, NULL);
         added = 1;
     }
     f->degrees->recompute_layers = 0;
     topt_strategy_destroy(first);
-    return rc ? -1 : added;
+    return rc < 0 ? -1 : added;
 }
 
 /* Of the fastest strategy that recomputes, recompute the fewest layers that fit: 1 where that is of interest.
@@ -533,9 +564,11 @@ static int add_first(struct fold *f)
  *
  *     (3)  T >= P / (1 - (1 - 1/u)^s)  of one chunk a stage: the cut that makes all of (2) equal
  *     (4)  T >= w min(u (q + 1), u q + (k - 1) c)
+ *     (5)  T >= u (h + (v - 1) w) + (s - 1) w, and of one chunk a stage T >= (u - 1) h + P
  *
- * where each layer takes w or more: with q = ceil(layers / s), some stage has more than q layers, or k = layers - s (q - 1) of
- * them have q, of which the last waits for k - 1 chunks of c layers or more. */
+ * where each layer takes w or more, and the last one with all behind it h: with q = ceil(layers / s), some stage has more than
+ * q layers, or k = layers - s (q - 1) of them have q, of which the last waits for k - 1 chunks of c layers or more; and the
+ * stage of the last of its v chunks waits for the first chunks of the others. */
 static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *d,
                                const struct topt_memo_entry *floor, int64_t hidden_ns)
 {
@@ -553,8 +586,11 @@ static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *
     if (topt_request_even_stages(f->s->request))
         chunk = layers / s / d->virtual_stages;
     double waits = u * q + (double)(layers - s * (q - 1) - 1) * chunk;
-    return (int64_t)fmax(least,
-                         (double)floor->floor.layer_ns * each * fmin(u * (q + 1), waits));
+    double w = (double)floor->floor.layer_ns * each, h = (double)floor->floor.last_ns * each;
+    double last = d->virtual_stages == 1
+                      ? (u - 1) * h + pass
+                      : u * (h + (d->virtual_stages - 1) * w) + (s - 1) * w;
+    return (int64_t)fmax(fmax(least, last), w * fmin(u * (q + 1), waits));
 }
 
 static int is_canceled(struct fold *f)
@@ -573,7 +609,8 @@ struct candidate {
     int64_t least;
     int64_t
         first; /* with recomputation of the first layers alone; INT64_MAX: not looked at */
-    int done, too_large; /* looked at; what is fastest on a stage holds too much */
+    int done; /* looked at */
+    int64_t too_large; /* what is fastest on a stage holds so much, which is too much; 0: it does not */
 };
 
 struct candidates {
@@ -672,6 +709,23 @@ static int64_t kept_bytes(const struct topt_grid_search *grid,
                     floor ? floor->floor.kept_bytes : 0);
 }
 
+static int recomputes_first(const struct fold *f, const struct topt_degrees *d)
+{
+    return d->recompute == TOPT_MODULE_WHOLE && f->goal == TOPT_GOAL_FASTEST &&
+           f->memory_limit && f->s->request->framework->recompute_first;
+}
+
+/* Of degrees with recomputation, which take 'ns', the least time with as few layers recomputed as brings 'all' bytes below
+ * the limit. */
+static int64_t with_first(const struct fold *f, const struct topt_grid_search *grid,
+                          const struct topt_degrees *d, int64_t all, int64_t ns)
+{
+    int64_t least = topt_grid_least_stage_bytes(grid, d, 0);
+    double share = (double)(all - f->memory_limit) / (double)(all - least);
+    return (int64_t)((double)ns * (PERCENT_WITHOUT + (100 - PERCENT_WITHOUT) * share) /
+                     100);
+}
+
 /* The least time of degrees with recomputation that recompute the first layers of chunks alone, as many as what
  * would be kept without any exceeds the limit; where that is not known to, nothing is known yet.  -1: failed. */
 static int64_t least_first(struct fold *f, const struct topt_grid_search *grid,
@@ -680,19 +734,13 @@ static int64_t least_first(struct fold *f, const struct topt_grid_search *grid,
     struct topt_degrees without = *d;
     const struct topt_memo_entry *floor;
     without.recompute = 0;
-    if (d->recompute != TOPT_MODULE_WHOLE || f->goal != TOPT_GOAL_FASTEST ||
-        !f->memory_limit || !f->s->request->framework->recompute_first)
+    if (!recomputes_first(f, d))
         return INT64_MAX;
     if (!(floor = find_floor(f, &without, grid->mesh.per_node)))
         return -1;
     int64_t all =
         topt_grid_least_stage_bytes(grid, &without, kept_bytes(grid, &without, floor));
-    int64_t least = topt_grid_least_stage_bytes(grid, d, 0);
-    if (all <= f->memory_limit)
-        return INT64_MAX;
-    double share = (double)(all - f->memory_limit) / (double)(all - least);
-    return (int64_t)((double)ns * (PERCENT_WITHOUT + (100 - PERCENT_WITHOUT) * share) /
-                     100);
+    return all > f->memory_limit ? with_first(f, grid, d, all, ns) : INT64_MAX;
 }
 
 /* A choice of degrees with a number of stages and chunks, with each of some schedules. */
@@ -709,14 +757,16 @@ static int list_orders(struct fold *f, struct candidate c, int orders,
         if (!(orders >> row & 1))
             continue;
         d->order = (enum topt_order_row)row;
-        if (beyond(topt_grid_least_stage_bytes(c.grid, d, kept), f->memory_limit))
+        int64_t staged = topt_grid_least_stage_bytes(c.grid, d, kept);
+        if (beyond(staged, f->memory_limit))
             continue;
         int64_t ns = least_staged_ns(f, d, floor, hidden_ns);
         c.first = least_first(f, c.grid, d, ns);
         if (c.first < 0)
             return -1;
-        c.least = f->goal == TOPT_GOAL_LEAST ? bytes : ns;
-        if (!matters(f, bytes, f->goal == TOPT_GOAL_FASTEST ? topt_min(ns, c.first) : 0))
+        c.least = f->goal == TOPT_GOAL_LEAST ? topt_max(bytes, staged) : ns;
+        int64_t soonest = recomputes_first(f, d) ? ns / 100 * PERCENT_WITHOUT : ns;
+        if (!matters(f, bytes, soonest))
             continue;
         if (TOPT_ROOM(all->at, all->n, all->cap, 64))
             return topt_nomem(f->err, "the search");
@@ -787,12 +837,13 @@ static int list_whole(struct fold *f, struct candidates *all)
     return 0;
 }
 
-/* Can a candidate be better, by what its own problem says? */
+/* Can a candidate be better, by what its own problem says?  That counts what passes that run as one hide. */
 static int may_be_better(struct fold *f, const struct candidate *c)
 {
     const struct topt_memo_entry *x = f->entry;
+    int hides = topt_orders[c->degrees.order].pairs;
     return x->some && matters(f, x->least.memory / c->degrees.stages,
-                              x->least.time / c->degrees.stages);
+                              hides ? 0 : x->least.time / c->degrees.stages);
 }
 
 /* Is a candidate still to be looked at, now that something may be known that is as good? */
@@ -821,7 +872,8 @@ static int add_alike(struct fold *f, struct candidates *all, int i, int lightest
         int rc = add_staged(f, lightest);
         if (rc < 0 || (rc && keep_best(f)))
             return -1;
-        c->too_large |= !lightest && f->too_large;
+        if (!lightest && f->too_large)
+            c->too_large = f->too_large;
         c->done =
             lightest || rc || !x->whole.n || x->whole.at[0].sum_bytes <= x->least.memory;
     }
@@ -842,7 +894,8 @@ static int add_candidate(struct fold *f, struct candidates *all, int i)
 }
 
 /* What it would keep is too much: recomputing some layers may do, and takes longer. */
-static void look_at_first(const struct candidate *c, struct candidates *all)
+static void look_at_first(const struct fold *f, const struct candidate *c,
+                          struct candidates *all)
 {
     struct topt_degrees with = *c->priced_as;
     with.recompute = TOPT_MODULE_WHOLE;
@@ -852,7 +905,8 @@ static void look_at_first(const struct candidate *c, struct candidates *all)
             x->degrees.recompute &&
             x->degrees.virtual_stages == c->degrees.virtual_stages &&
             x->degrees.order == c->degrees.order)
-            x->first = topt_max(c->least, x->least / 100 * PERCENT_WITHOUT);
+            x->first =
+                topt_max(c->least, with_first(f, x->grid, &x->degrees, c->too_large, x->least));
     }
 }
 
@@ -918,9 +972,9 @@ static int add_stages(struct fold *f, struct candidates all)
     for (int i = 0; i < all.n && !rc; i++)
         if (all.at[i].too_large && !all.at[i].degrees.recompute &&
             f->s->request->framework->recompute_first)
-            look_at_first(&all.at[i], &all);
+            look_at_first(f, &all.at[i], &all);
     /* Where the best keeps all, memory does not bind. */
-    int binds = all.n && f->ret->n && f->ret->at[0].degrees.recompute;
+    int binds = all.n && (f->ret->n ? f->ret->at[0].degrees.recompute : f->time_limit > 0);
     if (binds)
         qsort(all.at, (size_t)all.n, sizeof *all.at, by_first);
     for (int i = 0; i < all.n && binds && !rc && all.at[i].first < INT64_MAX &&

@@ -97,6 +97,7 @@ static void add_all(struct floor *x, struct topt_cost *least, int *layer)
         add(x, layer[topt_node_operator(p, &p->node[p->edge[i].to])],
             p->table[x->table[p->edge[i].table]].least);
     x->ret->layer_ns = x->layer_ns[0];
+    x->ret->last_ns = x->layer_ns[topt_max(last, 0)];
     for (int i = 1; i <= last; i++)
         x->ret->layer_ns = topt_min(x->ret->layer_ns, x->layer_ns[i]);
 }
