@@ -110,23 +110,11 @@ int topt_best_point(struct topt_planning *m, const struct topt_best *b, int64_t 
 int topt_answer_curve(const struct topt_request *r, struct topt_memo *memo, json_t **ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* How well numbers of GPUs are used, and the knee among them, of the rows beside the fewest GPUs
- * and of curves:
- *   efficiency   speed a GPU, as a share of the best speed a GPU of all counts
- *   knee         the last count, going up, at which each GPU more than at the knee so far adds
- *                at least half of the best speed a GPU
- * Put "efficiency" into each of the points, ascending in "gpus", that has a time.  Returns the
- * number in the array of the knee, or -1 where it would be the end of the range. */
-int topt_rate_points(json_t *points);
-
-/* The least speed (steps a nanosecond) with which one more count would change who is fastest, the best speed a GPU or the knee
- * of rated points, or would be as efficient as 'efficiency'. */
-double topt_rate_speed(const json_t *points, double gpus, double efficiency);
-
 /* ---- one answer beside others (alternatives.c) -------------------------------------- */
 
 struct topt_alternatives {
-    json_t *points; /* those of a curve, of counts that fit and may matter for what is named */
+    json_t *
+        points; /* those of a curve, of counts that fit and may matter for what is named */
     json_t *
         named; /* the fewest, one node, the cheapest, the knee, the fastest; one that is several once */
 };
@@ -138,10 +126,6 @@ int topt_alternatives_find(struct topt_planning *m, json_t *fewest, const int64_
                            int n, const char *why_fewest, const char *why_fastest,
                            struct topt_alternatives *ret,
                            struct topt_error *err) TOPT_MUST_CHECK;
-
-/* The most GPUs that are at least so efficient; 0: none, or nothing is asked. */
-int64_t topt_alternatives_efficient(const struct topt_alternatives *a,
-                                    double min_efficiency);
 
 void topt_alternatives_fini(struct topt_alternatives *a);
 

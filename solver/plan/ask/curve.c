@@ -9,10 +9,10 @@
 #include "request.h"
 #include "strategy_words.h"
 #include "topt_json.h"
+#include "topt_named_points.h"
 #include "topt_plan_doc.h"
 #include "topt_question.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 /* ---- points ------------------------------------------------------------------------ */
@@ -106,70 +106,6 @@ int topt_count_point(struct topt_planning *m, int64_t gpus, int64_t slowest_ns,
     int rc = known ? topt_best_point(m, &b, gpus, ret, err) : 0;
     topt_best_fini(&b);
     return rc;
-}
-
-/* ---- how well numbers are used ------------------------------------------------------ */
-
-static const double KNEE_SHARE = 0.5;
-
-/* 0 where nothing fits. */
-static double speed(const json_t *point)
-{
-    double ns = topt_json_number_at(point, "time_ns");
-    return ns > 0 ? 1 / ns : 0;
-}
-
-static double best_speed_a_gpu(const json_t *points)
-{
-    double best = 0;
-    size_t i;
-    json_t *p;
-    json_array_foreach(points, i, p)
-    {
-        double own = speed(p) / topt_json_number_at(p, "gpus");
-        best = own > best ? own : best;
-    }
-    return best;
-}
-
-int topt_rate_points(json_t *points)
-{
-    double best = best_speed_a_gpu(points);
-    const json_t *k = NULL;
-    int knee = -1, last = -1;
-    size_t i;
-    json_t *p;
-    json_array_foreach(points, i, p)
-    {
-        if (speed(p) <= 0)
-            continue;
-        last = (int)i;
-        double more = topt_json_number_at(p, "gpus") - topt_json_number_at(k, "gpus");
-        json_object_set_new(p, "efficiency",
-                            json_real(speed(p) / topt_json_number_at(p, "gpus") / best));
-        if (!k || speed(p) - speed(k) >= KNEE_SHARE * best * more) {
-            knee = (int)i;
-            k = p;
-        }
-    }
-    return knee < last ? knee : -1;
-}
-
-/* The knee is where speed less half of the best speed a GPU for each GPU is most. */
-double topt_rate_speed(const json_t *points, double gpus, double efficiency)
-{
-    double best = best_speed_a_gpu(points), fastest = 0, most = -INFINITY;
-    size_t i;
-    json_t *p;
-    json_array_foreach(points, i, p)
-    {
-        double share = KNEE_SHARE * best * topt_json_number_at(p, "gpus");
-        fastest = fmax(fastest, speed(p));
-        most = fmax(most, speed(p) - share);
-    }
-    double knee = most + KNEE_SHARE * best * gpus;
-    double efficient = best * gpus * fmin(efficiency, 1);
-    return efficiency < INFINITY ? fmin(fmin(fastest, knee), efficient) : efficient;
 }
 
 /* ---- whole curves ------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
  * would buy.
  *
  * Counts are tried upwards until one fits.  In the uniform space of a framework, where a
- * count takes milliseconds, all others are tried too, so that the user sees beside the
+ * count takes milliseconds, others that may matter are tried too, so that the user sees beside the
  * fewest the knee and the fastest, and can ask for an efficiency instead
  * (alternatives.c). */
 #include "best.h"
@@ -12,6 +12,7 @@
 #include "request.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
+#include "topt_named_points.h"
 #include "topt_question.h"
 #include "topt_text.h"
 
@@ -332,8 +333,8 @@ static int answer_efficient(struct topt_planning *m, int64_t gpus, json_t **ret,
 {
     struct topt_best b;
     char why[160];
-    if (topt_count_solve(m, gpus, topt_request_limit(m->request), 0, TOPT_GOAL_FASTEST, &b,
-                         err))
+    if (topt_count_solve(m, gpus, topt_request_limit(m->request), 0, TOPT_GOAL_FASTEST,
+                         &b, err))
         return -1;
     snprintf(why, sizeof why, "the most GPUs that keep %.3g %% of the best speed per GPU",
              100 * m->request->min_efficiency);
@@ -404,7 +405,7 @@ static int answer_found(struct topt_planning *m, const struct counts *c,
     char why[200];
     int rc = why_not_fewer(m, f, why, sizeof why, err) ||
              find_alternatives(m, c, f, why, &all, err);
-    int64_t efficient = topt_alternatives_efficient(&all, r->min_efficiency);
+    int64_t efficient = topt_points_efficient(all.points, r->min_efficiency);
     if (!rc)
         rc = efficient > f->gpus ? answer_efficient(m, efficient, ret, err)
                                  : topt_answer_write(m, &f->best, why, ret, err);

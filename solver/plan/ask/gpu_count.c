@@ -496,7 +496,8 @@ int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
     if (!lacks_room(m->request, limit, goal, ret))
         return 0;
     int64_t tight_ns = ret->solution.time_ns;
-    int64_t slower_ns = ret->space == TOPT_SPACE_UNIFORM ? tight_ns + tight_ns * SLOWER / 100 : 0;
+    int64_t slower_ns =
+        ret->space == TOPT_SPACE_UNIFORM ? tight_ns + tight_ns * SLOWER / 100 : 0;
     if (solve_count(m, gpus, limit - limit / ROOM, slower_ns, goal, &b, err)) {
         topt_best_fini(ret);
         return -1;

@@ -638,19 +638,23 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degr
     return (int64_t)((p.state + (before > after ? before : after)) * (1 - 1e-9));
 }
 
-/* Of the layers' bytes a stage has the share q / layers, if it has q = ceil(layers / stages) of them: of the first
- * stages q * stages - layers + 1 one does, or a later one has more. */
+/* A stage none of whose chunks has fewer than q = ceil(layers / chunks) layers: as many chunks may as q of each would be too
+ * many, so that one of the first stages, so many and one more, is such a stage, or other chunks have more. */
 static double of_most_layers(const struct topt_grid_search *s,
                              const struct topt_degrees *v, double stays, double kept)
 {
-    int layers = s->planning->layers, q = (layers + v->stages - 1) / v->stages;
-    int at = (int)topt_max(q * v->stages - layers, 1);
-    struct topt_order_shape shape = {v->stages, 1, v->micro_batches};
+    int layers = s->planning->layers, chunks = v->stages * v->virtual_stages;
+    int q = (layers + chunks - 1) / chunks;
+    int64_t last = topt_max(q * chunks - layers, 1), ahead = INT64_MAX;
+    struct topt_order_shape shape = {v->stages, v->virtual_stages, v->micro_batches};
     struct topt_order_plan plan;
-    if (v->virtual_stages > 1 || at >= v->stages)
+    if (last >= v->stages)
         return 0;
-    topt_order_plan(&topt_orders[v->order], &shape, at, &plan);
-    return (double)q / layers * (stays + kept * (double)plan.ahead);
+    for (int i = 0; i <= last; i++) {
+        topt_order_plan(&topt_orders[v->order], &shape, i, &plan);
+        ahead = topt_min(ahead, plan.ahead);
+    }
+    return (double)q / layers * (stays * v->virtual_stages + kept * (double)ahead);
 }
 
 /* The micro-batches that stages have in flight: their mean, which of 1F1B is (stages + 1) / 2, or those of the
