@@ -51,8 +51,7 @@ struct fold {
     struct costs costs[EVALUATORS];
     int last_costs;              /* that was opened */
     struct topt_settings staged; /* of these costs, where there are stages */
-    int64_t
-        too_large; /* bytes that it needs at least, where that is more than there is; else 0 */
+    int too_large;               /* ... needs more memory than there is */
 };
 
 /* ---- what is missing --------------------------------------------------------------- */
@@ -60,11 +59,6 @@ struct fold {
 static int beyond(int64_t value, int64_t limit)
 {
     return limit && value > limit;
-}
-
-static int64_t excess(const struct fold *f, int64_t bytes)
-{
-    return beyond(bytes, f->memory_limit) ? bytes : 0;
 }
 
 /* The problem whose floor was asked for last may be that of a stage on as many devices. */
@@ -169,16 +163,17 @@ static int cost_staged(struct fold *f, const struct topt_strategy *s, int stays,
                           : topt_evaluate_strategy(a->of, s, ret, NULL, f->err))
         return -1;
     a->evaluated = stays ? s : NULL;
-    f->too_large = excess(f, ret->memory_bytes);
+    f->too_large = beyond(ret->memory_bytes, f->memory_limit);
     return 0;
 }
 
-/* Is a strategy known to be of no interest? */
+/* Is a strategy known to be of no interest?  Memory says so first, known or not, as where its cost is found. */
 static int is_out(struct fold *f, const struct topt_memo_staged *known)
 {
-    f->too_large = excess(f, known->least_bytes);
-    return f->too_large ||
-           (f->goal == TOPT_GOAL_FASTEST && beyond(known->least_ns, f->time_limit));
+    int sized = known->least_bytes || !f->memory_limit;
+    f->too_large = beyond(known->least_bytes, f->memory_limit);
+    return f->too_large || (f->goal == TOPT_GOAL_FASTEST && sized &&
+                            beyond(known->least_ns, f->time_limit));
 }
 
 static void remember_least(struct topt_memo_staged *known,
@@ -480,7 +475,7 @@ static int add_staged(struct fold *f, int lightest)
         if (rc)
             return rc < 0 ? -1 : 0;
     }
-    f->too_large = excess(f, known->memory_bytes);
+    f->too_large = beyond(known->memory_bytes, f->memory_limit);
     if (!matters(f, known->memory_bytes, known->time_ns))
         return 0;
     return add_solution(f, of->at[0].strategy, known->memory_bytes, known->time_ns, NULL)
@@ -620,12 +615,10 @@ struct candidate {
     int64_t least;
     int64_t
         first; /* with recomputation of the first layers alone; INT64_MAX: not looked at */
-    int done;  /* looked at */
-    int64_t
-        too_large; /* what is fastest on a stage holds so much, which is too much; 0: it does not */
-    int64_t hidden_ns; /* at most, by passes that run as one */
-    int rough;         /* bounds are not by its own floor */
-    int listed;        /* its number */
+    int done, too_large; /* looked at; what is fastest on a stage holds too much */
+    int64_t hidden_ns;   /* at most, by passes that run as one */
+    int rough;           /* bounds are not by its own floor */
+    int listed;          /* its number */
 };
 
 struct candidates {
@@ -738,17 +731,6 @@ static int recomputes_first(const struct fold *f, const struct topt_degrees *d)
            f->memory_limit && f->s->request->framework->recompute_first;
 }
 
-/* Of degrees with recomputation, which take 'ns', the least time with as few layers recomputed as brings 'all' bytes below
- * the limit. */
-static int64_t with_first(const struct fold *f, const struct topt_grid_search *grid,
-                          const struct topt_degrees *d, int64_t all, int64_t ns)
-{
-    int64_t least = topt_grid_least_stage_bytes(grid, d, 0);
-    double share = (double)(all - f->memory_limit) / (double)(all - least);
-    return (int64_t)((double)ns * (PERCENT_WITHOUT + (100 - PERCENT_WITHOUT) * share) /
-                     100);
-}
-
 /* The least time of degrees with recomputation that recompute the first layers of chunks alone, as many as what
  * would be kept without any exceeds the limit; where that is not known to, nothing is known yet.  -1: failed. */
 static int64_t least_first(struct fold *f, const struct topt_grid_search *grid,
@@ -763,7 +745,12 @@ static int64_t least_first(struct fold *f, const struct topt_grid_search *grid,
         return -1;
     int64_t all =
         topt_grid_least_stage_bytes(grid, &without, kept_bytes(grid, &without, floor));
-    return all > f->memory_limit ? with_first(f, grid, d, all, ns) : INT64_MAX;
+    int64_t least = topt_grid_least_stage_bytes(grid, d, 0);
+    if (all <= f->memory_limit)
+        return INT64_MAX;
+    double share = (double)(all - f->memory_limit) / (double)(all - least);
+    return (int64_t)((double)ns * (PERCENT_WITHOUT + (100 - PERCENT_WITHOUT) * share) /
+                     100);
 }
 
 /* What a candidate takes at least, by a floor of its passes: 0 where it is of no interest. */
@@ -924,8 +911,7 @@ static int add_alike(struct fold *f, struct candidates *all, int i, int lightest
         int rc = add_staged(f, lightest);
         if (rc < 0 || (rc && keep_best(f)))
             return -1;
-        if (!lightest && f->too_large)
-            c->too_large = f->too_large;
+        c->too_large |= !lightest && f->too_large;
         c->done =
             lightest || rc || !x->whole.n || x->whole.at[0].sum_bytes <= x->least.memory;
     }
@@ -960,8 +946,7 @@ static int look_at_first(struct fold *f, const struct candidate *c,
             continue;
         if (x->rough && sharpen(f, x))
             return -1;
-        x->first = topt_max(c->least,
-                            with_first(f, x->grid, &x->degrees, c->too_large, x->least));
+        x->first = topt_max(c->least, x->least / 100 * PERCENT_WITHOUT);
     }
     return 0;
 }
