@@ -205,8 +205,9 @@ void topt_totals_fini(struct topt_totals *t)
     topt_spans_fini(&t->spans_recomputing);
 }
 
-int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_cost *c,
-                   struct topt_error *err)
+/* All but what pieces are said of, the time by part. */
+static int join_sums(struct topt_fragment_cost *sum, const struct topt_fragment_cost *c,
+                     struct topt_error *err)
 {
     int bad = __builtin_add_overflow(sum->compute_ns, c->compute_ns, &sum->compute_ns);
     bad |= __builtin_add_overflow(sum->network_ns, c->network_ns, &sum->network_ns);
@@ -217,7 +218,6 @@ int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_co
     }
     if (bad)
         return topt_fail(err, TOPT_ERR_LIMIT, "the cost of the strategy overflows");
-    topt_piece_time_add(&sum->spent, &c->spent);
     sum->gathered_bytes += c->gathered_bytes; /* of one operator at most */
     sum->whole_bytes += c->whole_bytes;
     sum->made_bytes += c->made_bytes;
@@ -228,6 +228,13 @@ int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_co
                                       &sum->class_bytes[i]);
     sum->transient_bytes = topt_max(sum->transient_bytes, c->transient_bytes);
     return bad ? topt_fail(err, TOPT_ERR_LIMIT, "the cost of the strategy overflows") : 0;
+}
+
+int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_cost *c,
+                   struct topt_error *err)
+{
+    topt_piece_time_add(&sum->spent, &c->spent);
+    return join_sums(sum, c, err);
 }
 
 const struct topt_fragment_cost *topt_edge_choice(const struct topt_edge_cost *e,
@@ -265,7 +272,7 @@ static void add_bytes(struct topt_totals *t, int op, const struct topt_fragment_
 /* Add the cost of a piece of operator 'op'. */
 static int add(struct total *s, int op, const struct topt_fragment_cost *c)
 {
-    if (topt_cost_join(&s->cost->sum, c, s->err))
+    if (join_sums(&s->cost->sum, c, s->err))
         return -1;
     if (s->t->spent)
         topt_piece_time_add(&s->t->spent[s->t->piece[op]], &c->spent);

@@ -56,6 +56,10 @@ llama_like deepseek.json deepseek_v3 7168 61 128 128 18432 129280 ',"kv_lora_ran
  "num_experts_per_tok":8,"moe_intermediate_size":2048,"first_k_dense_replace":3,"n_group":8,"topk_group":4,
  "scoring_func":"sigmoid","topk_method":"noaux_tc","norm_topk_prob":true,"routed_scaling_factor":2.5'
 echo '{"model_type":"gpt2","n_layer":96,"n_embd":12288,"n_head":96,"n_positions":2048,"vocab_size":50257}' >gpt3.json
+sed 's/"n_routed_experts":256/"n_routed_experts":384/; s/"num_attention_heads":128,"num_key_value_heads":128/"num_attention_heads":64,"num_key_value_heads":64/
+     s/"first_k_dense_replace":3,"n_group":8,"topk_group":4/"first_k_dense_replace":1,"n_group":1,"topk_group":1/; s/129280/163840/' deepseek.json >moe1t.json
+# 16,384 GPUs.
+"$build/bin/topt" hw show h100-80-dgx | sed 's/"nodes": 128/"nodes": 2048/' >h100-16k.json
 # Of which plans may use 80 GiB.
 "$build/bin/topt" hw show a100-80-dgx | sed 's/"memory_bytes": 85899345920/"memory_bytes": 90194313216/' >a100-84.json
 

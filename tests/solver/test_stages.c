@@ -215,7 +215,7 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
         x.time_ns = x.first_ns;
         ret->first++;
     }
-    int rc = topt_count_solve(&m, n, x.limit == INT64_MAX ? 0 : x.limit,
+    int rc = topt_count_solve(&m, n, x.limit == INT64_MAX ? 0 : x.limit, 0,
                               TOPT_GOAL_FASTEST, &b, &err);
     int same = !rc && !x.bad && (b.found ? b.solution.time_ns : 0) == x.time_ns;
     ret->same += same;

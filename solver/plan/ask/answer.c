@@ -120,7 +120,7 @@ static int without_pins(struct topt_planning *m, int64_t gpus, json_t **ret,
     if (topt_beside_init(&own, r, err))
         return -1;
     own.planning.tensor = m->tensor;
-    int rc = topt_count_solve(&own.planning, gpus, topt_request_limit(&r),
+    int rc = topt_count_solve(&own.planning, gpus, topt_request_limit(&r), 0,
                               TOPT_GOAL_FASTEST, &b, err);
     if (!rc) {
         *ret = b.found
@@ -417,7 +417,7 @@ int topt_answer_infeasible(struct topt_planning *m, int64_t gpus, int doubt, jso
 {
     const struct topt_request *r = m->request;
     struct topt_best b;
-    if (topt_count_solve(m, gpus, 0, TOPT_GOAL_LEAST, &b, err))
+    if (topt_count_solve(m, gpus, 0, 0, TOPT_GOAL_LEAST, &b, err))
         return topt_planning_gave_up(m, err) ? topt_answer_unfinished(m, gpus, ret, err)
                                              : -1;
     int rc = b.found ? too_heavy(r, &b, gpus, doubt, ret, err)

@@ -52,10 +52,10 @@ struct topt_best {
 };
 
 /* The fastest within 'limit' (0: none) or the one with the least memory, over all
- * shapes.  For a framework, without a limit of the question's own, one that leaves a twentieth free where
+ * shapes; 'slowest_ns': nothing slower is of interest; 0: whatever its time.  For a framework, without a limit of the question's own, one that leaves a twentieth free where
  * that costs less than 3 % of the time. */
 int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
-                     enum topt_goal goal, struct topt_best *ret,
+                     int64_t slowest_ns, enum topt_goal goal, struct topt_best *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
 void topt_best_fini(struct topt_best *b);
@@ -97,10 +97,10 @@ int topt_answer_indivisible(const struct topt_planning *m, int64_t gpus,
 
 /* ---- curves (curve.c) ---------------------------------------------------------------- */
 
-/* The fastest on so many as a point of a curve; NULL where a search was stopped before it
- * knew. */
-int topt_count_point(struct topt_planning *m, int64_t gpus, json_t **ret,
-                     struct topt_error *err) TOPT_MUST_CHECK;
+/* The fastest on so many, no slower than 'slowest_ns' (0: whatever its time), as a point of a curve; NULL where a
+ * search was stopped before it knew. */
+int topt_count_point(struct topt_planning *m, int64_t gpus, int64_t slowest_ns,
+                     json_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The best of a count, or that nothing fits, as a point of a curve. */
 int topt_best_point(struct topt_planning *m, const struct topt_best *b, int64_t gpus,
@@ -110,35 +110,22 @@ int topt_best_point(struct topt_planning *m, const struct topt_best *b, int64_t 
 int topt_answer_curve(const struct topt_request *r, struct topt_memo *memo, json_t **ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* How well numbers of GPUs are used, and the knee among them, of the rows beside the fewest GPUs
- * and of curves:
- *   efficiency   speed a GPU, as a share of the best speed a GPU of all counts
- *   knee         the last count, going up, at which each GPU more than at the knee so far adds
- *                at least half of the best speed a GPU
- * Put "efficiency" into each of the points, ascending in "gpus", that has a time.  Returns the
- * number in the array of the knee, or -1 where it would be the end of the range. */
-int topt_rate_points(json_t *points);
-
 /* ---- one answer beside others (alternatives.c) -------------------------------------- */
 
 struct topt_alternatives {
-    json_t *points; /* those of a curve, of the counts that fit */
+    json_t *
+        points; /* those of a curve, of counts that fit and may matter for what is named */
     json_t *
         named; /* the fewest, one node, the cheapest, the knee, the fastest; one that is several once */
 };
 
-/* Solve the counts (ascending) and name those that people book.  'fewest': the point of the
- * fewest GPUs, of fewer than those (its reference is taken); NULL: the first count, which fits.
- * Why these are the fewest, and why none is faster than the fastest.  Always followed by
+/* Solve those of the counts (ascending) that may have one of the names that people book them by.  'fewest': the point of
+ * the fewest GPUs, of fewer than those (its reference is taken).  Why these are the fewest, and why none is faster than the fastest.  Always followed by
  * topt_alternatives_fini. */
 int topt_alternatives_find(struct topt_planning *m, json_t *fewest, const int64_t *count,
                            int n, const char *why_fewest, const char *why_fastest,
                            struct topt_alternatives *ret,
                            struct topt_error *err) TOPT_MUST_CHECK;
-
-/* The most GPUs that are at least so efficient; 0: none, or nothing is asked. */
-int64_t topt_alternatives_efficient(const struct topt_alternatives *a,
-                                    double min_efficiency);
 
 void topt_alternatives_fini(struct topt_alternatives *a);
 

@@ -12,7 +12,6 @@
 #include "algorithm.h"
 #include "best.h"
 #include "free.h"
-#include "compare_words.h"
 #include "plan_check.h"
 #include "document.h"
 #include "grid.h"
@@ -20,6 +19,7 @@
 #include "request.h"
 #include "strategy_words.h"
 #include "topt_clock.h"
+#include "topt_compare_words.h"
 #include "topt_json.h"
 #include "topt_minmax.h"
 #include "topt_plan.h"
@@ -98,7 +98,7 @@ static void begin_row(struct limits *l, int ours, int64_t *max_work, char *budge
 static int fastest_of_least(struct entry *e, struct topt_error *err)
 {
     struct topt_best fast = {.found = 0}, least = e->least;
-    if (topt_count_solve(&e->micros, e->own.gpus, least.solution.memory_bytes,
+    if (topt_count_solve(&e->micros, e->own.gpus, least.solution.memory_bytes, 0,
                          TOPT_GOAL_FASTEST, &fast, err) &&
         !topt_planning_gave_up(&e->micros, err))
         return -1;
@@ -115,14 +115,14 @@ static int solve(struct entry *e, int64_t begin, struct topt_error *err)
     const struct topt_request *r = &e->own;
     if (topt_planning_init(&e->micros, r, err))
         return -1;
-    if (topt_count_solve(&e->micros, r->gpus, topt_request_limit(r), TOPT_GOAL_FASTEST,
+    if (topt_count_solve(&e->micros, r->gpus, topt_request_limit(r), 0, TOPT_GOAL_FASTEST,
                          &e->best, err))
         return -1;
     e->search_ns = topt_clock_ns() - begin;
     if (topt_planning_over(&e->micros) || *e->micros.too_large ||
         (e->again && !e->best.found))
         return 0;
-    if (topt_count_solve(&e->micros, r->gpus, 0, TOPT_GOAL_LEAST, &e->least, err))
+    if (topt_count_solve(&e->micros, r->gpus, 0, 0, TOPT_GOAL_LEAST, &e->least, err))
         return topt_planning_gave_up(&e->micros, err) ? 0 : -1;
     return e->best.found || !e->least.found ? 0 : fastest_of_least(e, err);
 }
@@ -162,7 +162,7 @@ static int solve_shares(struct entry *e, int64_t begin, struct topt_error *err)
 {
     const struct topt_request *r = &e->own;
     if (topt_planning_init(&e->micros, r, err) ||
-        topt_count_solve(&e->micros, r->gpus, 0, TOPT_GOAL_FASTEST, &e->best, err))
+        topt_count_solve(&e->micros, r->gpus, 0, 0, TOPT_GOAL_FASTEST, &e->best, err))
         return -1;
     e->search_ns = topt_clock_ns() - begin;
     e->by_groups = e->best.found;

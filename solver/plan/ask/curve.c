@@ -9,6 +9,7 @@
 #include "request.h"
 #include "strategy_words.h"
 #include "topt_json.h"
+#include "topt_named_points.h"
 #include "topt_plan_doc.h"
 #include "topt_question.h"
 
@@ -92,66 +93,19 @@ int topt_best_point(struct topt_planning *m, const struct topt_best *b, int64_t 
     return rc;
 }
 
-int topt_count_point(struct topt_planning *m, int64_t gpus, json_t **ret,
-                     struct topt_error *err)
+int topt_count_point(struct topt_planning *m, int64_t gpus, int64_t slowest_ns,
+                     json_t **ret, struct topt_error *err)
 {
     struct topt_best b = {.certificate = topt_certificate_exact()};
     int64_t limit = topt_request_limit(m->request);
     *ret = NULL;
     if (topt_count_least_bytes(m, gpus) <= limit &&
-        topt_count_solve(m, gpus, limit, TOPT_GOAL_FASTEST, &b, err))
+        topt_count_solve(m, gpus, limit, slowest_ns, TOPT_GOAL_FASTEST, &b, err))
         return -1;
     int known = b.found || !b.stopped;
     int rc = known ? topt_best_point(m, &b, gpus, ret, err) : 0;
     topt_best_fini(&b);
     return rc;
-}
-
-/* ---- how well numbers are used ------------------------------------------------------ */
-
-static const double KNEE_SHARE = 0.5;
-
-/* 0 where nothing fits. */
-static double speed(const json_t *point)
-{
-    double ns = topt_json_number_at(point, "time_ns");
-    return ns > 0 ? 1 / ns : 0;
-}
-
-static double best_speed_a_gpu(const json_t *points)
-{
-    double best = 0;
-    size_t i;
-    json_t *p;
-    json_array_foreach(points, i, p)
-    {
-        double own = speed(p) / topt_json_number_at(p, "gpus");
-        best = own > best ? own : best;
-    }
-    return best;
-}
-
-int topt_rate_points(json_t *points)
-{
-    double best = best_speed_a_gpu(points);
-    const json_t *k = NULL;
-    int knee = -1, last = -1;
-    size_t i;
-    json_t *p;
-    json_array_foreach(points, i, p)
-    {
-        if (speed(p) <= 0)
-            continue;
-        last = (int)i;
-        double more = topt_json_number_at(p, "gpus") - topt_json_number_at(k, "gpus");
-        json_object_set_new(p, "efficiency",
-                            json_real(speed(p) / topt_json_number_at(p, "gpus") / best));
-        if (!k || speed(p) - speed(k) >= KNEE_SHARE * best * more) {
-            knee = (int)i;
-            k = p;
-        }
-    }
-    return knee < last ? knee : -1;
 }
 
 /* ---- whole curves ------------------------------------------------------------------- */
@@ -179,7 +133,7 @@ static int put_points(struct topt_planning *m, const int64_t *count, int n, json
             json_array_append_new(points, unshared_point(m->request, count[i], nearest));
             continue;
         }
-        if (topt_count_point(m, count[i], &p, err))
+        if (topt_count_point(m, count[i], 0, &p, err))
             return -1;
         int stopped = !p || json_object_get(p, "stopped");
         if (p) {

@@ -2,7 +2,7 @@
  * would buy.
  *
  * Counts are tried upwards until one fits.  In the uniform space of a framework, where a
- * count takes milliseconds, all others are tried too, so that the user sees beside the
+ * count takes milliseconds, others that may matter are tried too, so that the user sees beside the
  * fewest the knee and the fastest, and can ask for an efficiency instead
  * (alternatives.c). */
 #include "best.h"
@@ -12,6 +12,7 @@
 #include "request.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
+#include "topt_named_points.h"
 #include "topt_question.h"
 #include "topt_text.h"
 
@@ -37,7 +38,7 @@ static int why_least(struct topt_planning *m, const struct fewest *f, const char
     struct topt_best b;
     char need[32];
     int n = snprintf(why, size, "fewest GPUs that fit in %s each", limit);
-    if (topt_count_solve(m, f->fewer, 0, TOPT_GOAL_LEAST, &b, err))
+    if (topt_count_solve(m, f->fewer, 0, 0, TOPT_GOAL_LEAST, &b, err))
         return topt_planning_gave_up(m, err) ? 0 : -1;
     int64_t least = topt_best_bound(&b);
     int open = b.certificate.decided || least <= topt_request_limit(m->request);
@@ -96,7 +97,7 @@ static int first_fit(struct topt_planning *m, const int64_t *count, int n,
         if (topt_count_least_bytes(m, count[i]) > limit)
             continue;
         topt_best_fini(&ret->best);
-        if (topt_count_solve(m, count[i], limit, TOPT_GOAL_FASTEST, &ret->best, err))
+        if (topt_count_solve(m, count[i], limit, 0, TOPT_GOAL_FASTEST, &ret->best, err))
             return -1;
         if (topt_best_fits(&ret->best) == TOPT_FITS_UNKNOWN && !ret->doubt)
             ret->doubt = count[i];
@@ -332,8 +333,8 @@ static int answer_efficient(struct topt_planning *m, int64_t gpus, json_t **ret,
 {
     struct topt_best b;
     char why[160];
-    if (topt_count_solve(m, gpus, topt_request_limit(m->request), TOPT_GOAL_FASTEST, &b,
-                         err))
+    if (topt_count_solve(m, gpus, topt_request_limit(m->request), 0, TOPT_GOAL_FASTEST,
+                         &b, err))
         return -1;
     snprintf(why, sizeof why, "the most GPUs that keep %.3g %% of the best speed per GPU",
              100 * m->request->min_efficiency);
@@ -380,15 +381,18 @@ static int find_alternatives(struct topt_planning *m, const struct counts *c,
 {
     const struct topt_request *r = m->request;
     int first = 0;
+    json_t *fewest;
     if (!r->framework || r->algorithm ||
         topt_accounting_is_papers(r->settings.accounting))
         return 0;
     if (!topt_request_even(r) ||
         topt_space_resolve(r->space, (int)f->gpus) != TOPT_SPACE_UNIFORM)
         return alternatives_in_uniform(m, c, f, why, ret, err);
-    while (c->at[first] < f->gpus)
+    while (first < c->n && c->at[first] <= f->gpus)
         first++;
-    return topt_alternatives_find(m, NULL, c->at + first, c->n - first, why,
+    if (topt_best_point(m, &f->best, f->gpus, &fewest, err))
+        return -1;
+    return topt_alternatives_find(m, fewest, c->at + first, c->n - first, why,
                                   "no GPU count that divides the batch is faster", ret,
                                   err);
 }
@@ -401,7 +405,7 @@ static int answer_found(struct topt_planning *m, const struct counts *c,
     char why[200];
     int rc = why_not_fewer(m, f, why, sizeof why, err) ||
              find_alternatives(m, c, f, why, &all, err);
-    int64_t efficient = topt_alternatives_efficient(&all, r->min_efficiency);
+    int64_t efficient = topt_points_efficient(all.points, r->min_efficiency);
     if (!rc)
         rc = efficient > f->gpus ? answer_efficient(m, efficient, ret, err)
                                  : topt_answer_write(m, &f->best, why, ret, err);

@@ -344,10 +344,10 @@ static int ask_smaller(struct topt_planning *m, int64_t gpus, int64_t limit,
 }
 
 static int solve_shapes(struct topt_planning *m, int64_t gpus, int64_t limit,
-                        enum topt_goal goal, struct topt_best *ret,
+                        int64_t slowest_ns, enum topt_goal goal, struct topt_best *ret,
                         struct topt_error *err)
 {
-    if (search_shapes(m, gpus, limit, 0, goal, ret, err))
+    if (search_shapes(m, gpus, limit, slowest_ns, goal, ret, err))
         return -1;
     int rc = 0;
     if (asks_others(m, ret) &&
@@ -362,13 +362,13 @@ static int solve_shapes(struct topt_planning *m, int64_t gpus, int64_t limit,
 }
 
 /* A system that looks at time alone has one answer, which fits or does not. */
-static int solve(struct topt_planning *m, int64_t gpus, int64_t limit,
+static int solve(struct topt_planning *m, int64_t gpus, int64_t limit, int64_t slowest_ns,
                  enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
 {
     const struct topt_algorithm *a = topt_algorithm_find(m->request->algorithm);
     if (!a || !a->time_only)
-        return solve_shapes(m, gpus, limit, goal, ret, err);
-    if (solve_shapes(m, gpus, 0, TOPT_GOAL_FASTEST, ret, err))
+        return solve_shapes(m, gpus, limit, slowest_ns, goal, ret, err);
+    if (solve_shapes(m, gpus, 0, slowest_ns, TOPT_GOAL_FASTEST, ret, err))
         return -1;
     if (limit && ret->solution.memory_bytes > limit) {
         topt_strategy_destroy(ret->solution.strategy);
@@ -396,7 +396,7 @@ static int solve_wider(struct topt_planning *m, int factors, int64_t gpus, int64
     w->least_is_a_point = m->least_is_a_point;
     topt_planning_resume(w, m);
     int rc = slowest_ns ? search_shapes(w, gpus, limit, slowest_ns, goal, ret, err)
-                        : solve(w, gpus, limit, goal, ret, err);
+                        : solve(w, gpus, limit, 0, goal, ret, err);
     topt_planning_resume(m, w);
     topt_beside_fini(&wider);
     ret->factors = factors;
@@ -441,7 +441,8 @@ static int improve_wider(struct topt_planning *m, int factors, int64_t gpus,
  * is the answer.  Where a slower one fits, everything is searched that is not slower than that; where
  * none fits, or the least memory is asked for, everything is. */
 static int solve_count(struct topt_planning *m, int64_t gpus, int64_t limit,
-                       enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
+                       int64_t slowest_ns, enum topt_goal goal, struct topt_best *ret,
+                       struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     enum topt_space space = topt_space_resolve(r->space, (int)gpus);
@@ -449,14 +450,14 @@ static int solve_count(struct topt_planning *m, int64_t gpus, int64_t limit,
     int binds = 0;
     if (widest != factors && goal == TOPT_GOAL_LEAST)
         return solve_wider(m, widest, gpus, limit, 0, goal, ret, err);
-    if (solve(m, gpus, limit, goal, ret, err))
+    if (solve(m, gpus, limit, slowest_ns, goal, ret, err))
         return -1;
     ret->factors = factors;
     if (widest == factors || ret->stopped)
         return 0;
     if (!ret->found) {
         topt_best_fini(ret);
-        return solve_wider(m, widest, gpus, limit, 0, goal, ret, err);
+        return solve_wider(m, widest, gpus, limit, slowest_ns, goal, ret, err);
     }
     int rc = limit ? limit_binds(m, gpus, ret, &binds, err) : 0;
     if (!rc && binds)
@@ -480,15 +481,20 @@ static int lacks_room(const struct topt_request *r, int64_t limit, enum topt_goa
 }
 
 int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
-                     enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
+                     int64_t slowest_ns, enum topt_goal goal, struct topt_best *ret,
+                     struct topt_error *err)
 {
     struct topt_best b;
-    if (solve_count(m, gpus, limit, goal, ret, err))
+    if (topt_space_resolve(m->request->space, (int)gpus) != TOPT_SPACE_UNIFORM)
+        slowest_ns = 0; /* counts of the others begin with one of the uniform space */
+    if (solve_count(m, gpus, limit, slowest_ns, goal, ret, err))
         return -1;
     if (!lacks_room(m->request, limit, goal, ret))
         return 0;
     int64_t tight_ns = ret->solution.time_ns;
-    if (solve_count(m, gpus, limit - limit / ROOM, goal, &b, err)) {
+    int64_t slower_ns =
+        ret->space == TOPT_SPACE_UNIFORM ? tight_ns + tight_ns * SLOWER / 100 : 0;
+    if (solve_count(m, gpus, limit - limit / ROOM, slower_ns, goal, &b, err)) {
         topt_best_fini(ret);
         return -1;
     }

@@ -21,7 +21,7 @@ static int fastest_of_count(struct topt_planning *m, struct topt_best *ret,
     *ret = (struct topt_best){.found = 0};
     for (int i = 0; !ret->found && !ret->stopped && topt_planning_resort(m, &i);) {
         topt_best_fini(ret);
-        if (topt_count_solve(m, r->gpus, topt_request_limit(r), TOPT_GOAL_FASTEST, ret,
+        if (topt_count_solve(m, r->gpus, topt_request_limit(r), 0, TOPT_GOAL_FASTEST, ret,
                              err))
             return -1;
     }

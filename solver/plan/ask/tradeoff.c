@@ -163,7 +163,7 @@ static int merge_end(struct merged *m, struct topt_planning *asked, enum topt_go
     struct topt_best b;
     struct topt_solutions one = {.n = 1, .at = &b.solution};
     int64_t limit = goal == TOPT_GOAL_LEAST ? r->memory_limit : topt_request_limit(r);
-    if (topt_count_solve(asked, r->gpus, limit, goal, &b, err)) {
+    if (topt_count_solve(asked, r->gpus, limit, 0, goal, &b, err)) {
         m->stopped |= topt_planning_gave_up(asked, err);
         return topt_planning_gave_up(asked, err) ? 0 : -1;
     }

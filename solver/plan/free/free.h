@@ -153,8 +153,8 @@ struct topt_cost topt_problem_lower_bound(const struct topt_problem *p);
 struct topt_floor {
     int some; /* topt_problem_has_choices() */
     int64_t kept_bytes, ns;
-    int64_t
-        layer_ns; /* of the latter, those of the layer (topt_stage_units) that takes least */
+    /* Of the latter, those of the layer (topt_stage_units) that takes least, and of the last unit. */
+    int64_t layer_ns, last_ns;
 };
 /* That of the problem with experts on such axes, of a problem without bounds in its prices. */
 int topt_problem_floor(struct topt_problem *p, struct topt_expert_axes axes,

@@ -7,6 +7,7 @@
 #include "topt_array.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
+#include "topt_minmax.h"
 #include "topt_question.h"
 
 #include <math.h>
@@ -639,6 +640,25 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degr
     return (int64_t)((p.state + (before > after ? before : after)) * (1 - 1e-9));
 }
 
+/* A stage none of whose chunks has fewer than q = ceil(layers / chunks) layers: as many chunks may as q of each would be too
+ * many, so that one of the first stages, so many and one more, is such a stage, or other chunks have more. */
+static double of_most_layers(const struct topt_grid_search *s,
+                             const struct topt_degrees *v, double stays, double kept)
+{
+    int layers = s->planning->layers, chunks = v->stages * v->virtual_stages;
+    int q = (layers + chunks - 1) / chunks;
+    int64_t last = topt_max(q * chunks - layers, 1), ahead = INT64_MAX;
+    struct topt_order_shape shape = {v->stages, v->virtual_stages, v->micro_batches};
+    struct topt_order_plan plan;
+    if (last >= v->stages)
+        return 0;
+    for (int i = 0; i <= last; i++) {
+        topt_order_plan(&topt_orders[v->order], &shape, i, &plan);
+        ahead = topt_min(ahead, plan.ahead);
+    }
+    return (double)q / layers * (stays * v->virtual_stages + kept * (double)ahead);
+}
+
 /* The micro-batches that stages have in flight: their mean, which of 1F1B is (stages + 1) / 2, or those of the
  * second stage, whose chunks have no fewer layers than the even cut, rounded down. */
 static double in_flight(const struct topt_grid_search *s, const struct topt_degrees *v)
@@ -661,7 +681,9 @@ int64_t topt_grid_least_stage_bytes(const struct topt_grid_search *s,
                                     const struct topt_degrees *v, int64_t kept_bytes)
 {
     double kept = kept_bytes ? (double)kept_bytes * in_flight(s, v) : 0;
-    return (int64_t)(0.8 * ((double)topt_grid_stays_bytes(s, v) + kept) / v->stages);
+    double stays = (double)topt_grid_stays_bytes(s, v);
+    double even = (stays + kept) / v->stages;
+    return (int64_t)(0.8 * fmax(even, of_most_layers(s, v, stays, (double)kept_bytes)));
 }
 
 int64_t topt_grid_stays_bytes(const struct topt_grid_search *s,

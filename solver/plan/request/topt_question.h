@@ -157,7 +157,7 @@ const char *topt_offer_name(enum topt_offer o);
  * ...}.  New references. */
 json_t *topt_request_assumed(const struct topt_request *r);
 json_t *topt_request_job(const struct topt_request *r);
-/* "not_searched": what the framework has and no question searches. */
+/* "not_searched": what the framework has and no question searches, and numbers of GPUs above the profile's. */
 void topt_request_put_lacks(const struct topt_request *r, json_t *doc);
 
 /* The request's settings with the profile's granule where none is given. */

@@ -51,11 +51,12 @@ struct topt_memo_entry {
     /* The strategy that needs least, and the whole frontier, whatever the device has. */
     struct topt_memo_points lightest, frontier;
     struct topt_memo_points whole; /* the fastest, whatever the device has: for stages */
-    /* Costs of the fastest (0) and the lightest (1) as those of pipeline stages. */
+    /* Costs of the fastest, the lightest and others (uniform.c) as those of pipeline stages. */
     int nstaged, staged_cap;
     struct topt_memo_staged {
-        int stages, chunks, order, lightest;
-        int64_t memory_bytes, time_ns;
+        int stages, chunks, order, which;
+        int64_t memory_bytes, time_ns; /* -1: not known, but that it is no less than */
+        int64_t least_bytes, least_ns;
     } * staged; /* owned */
 };
 

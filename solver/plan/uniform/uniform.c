@@ -61,10 +61,18 @@ static int beyond(int64_t value, int64_t limit)
     return limit && value > limit;
 }
 
+/* The problem whose floor was asked for last may be that of a stage on as many devices. */
 static int make_problem(struct fold *f)
 {
     if (f->problem)
         return 0;
+    if (f->beside && !topt_degrees_order(&f->beside_of, f->priced_as) &&
+        f->beside_on->mesh.nodes == f->grid->mesh.nodes &&
+        f->beside_on->mesh.per_node == f->grid->mesh.per_node) {
+        f->problem = f->beside;
+        f->beside = NULL;
+        return 0;
+    }
     f->memo->searches++;
     return topt_grid_problem(f->grid, f->priced_as, &f->problem, f->err);
 }
@@ -159,17 +167,36 @@ static int cost_staged(struct fold *f, const struct topt_strategy *s, int stays,
     return 0;
 }
 
+/* Is a strategy known to be of no interest?  Memory says so first, known or not, as where its cost is found. */
+static int is_out(struct fold *f, const struct topt_memo_staged *known)
+{
+    int sized = known->least_bytes || !f->memory_limit;
+    f->too_large = beyond(known->least_bytes, f->memory_limit);
+    return f->too_large || (f->goal == TOPT_GOAL_FASTEST && sized &&
+                            beyond(known->least_ns, f->time_limit));
+}
+
+static void remember_least(struct topt_memo_staged *known,
+                           const struct topt_strategy_cost *cost)
+{
+    known->least_bytes = topt_max(known->least_bytes, cost->memory_bytes);
+    known->least_ns = topt_max(known->least_ns, cost->time_ns);
+}
+
 /* 1 where it is of no interest. */
-static int put_staged(struct fold *f, const struct topt_strategy *s, int64_t *memory,
-                      int64_t *time)
+static int put_staged(struct fold *f, const struct topt_strategy *s,
+                      struct topt_memo_staged *known)
 {
     struct topt_strategy_cost cost;
+    if (is_out(f, known))
+        return 1;
     if (cost_staged(f, s, 1, f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0, &cost))
         return -1;
+    remember_least(known, &cost);
     if (!cost.stage.stages)
         return 1;
-    *memory = cost.memory_bytes;
-    *time = cost.time_ns;
+    known->memory_bytes = cost.memory_bytes;
+    known->time_ns = cost.time_ns;
     return 0;
 }
 
@@ -404,12 +431,15 @@ static int add_best(struct fold *f)
 
 /* ---- pipeline stages ----------------------------------------------------------------- */
 
-static struct topt_memo_staged *find_staged(struct fold *f, int lightest)
+/* 'which' strategy: of enum, or FIRST + n, that which recomputes the first n layers of each chunk. */
+enum { QUICKEST, LIGHTEST, FIRST };
+
+static struct topt_memo_staged *find_staged(struct fold *f, int which)
 {
     struct topt_memo_entry *x = f->entry;
     for (int i = 0; i < x->nstaged; i++) {
         struct topt_memo_staged *at = &x->staged[i];
-        if (at->stages == f->degrees->stages && at->lightest == lightest &&
+        if (at->stages == f->degrees->stages && at->which == which &&
             at->chunks == f->degrees->virtual_stages &&
             at->order == (int)f->degrees->order)
             return at;
@@ -419,12 +449,13 @@ static struct topt_memo_staged *find_staged(struct fold *f, int lightest)
         return NULL;
     }
     f->memo->bytes += sizeof *x->staged;
-    x->staged[x->nstaged] = (struct topt_memo_staged){f->degrees->stages,
-                                                      f->degrees->virtual_stages,
-                                                      (int)f->degrees->order,
-                                                      lightest,
-                                                      -1,
-                                                      -1};
+    x->staged[x->nstaged] =
+        (struct topt_memo_staged){.stages = f->degrees->stages,
+                                  .chunks = f->degrees->virtual_stages,
+                                  .order = (int)f->degrees->order,
+                                  .which = which,
+                                  .memory_bytes = -1,
+                                  .time_ns = -1};
     return &x->staged[x->nstaged++];
 }
 
@@ -436,11 +467,11 @@ static int add_staged(struct fold *f, int lightest)
     int rc = find(f, lightest ? TOPT_GOAL_LEAST : TOPT_GOAL_FASTEST, 0, of);
     if (rc || !of->n)
         return rc < 0 ? -1 : 0;
-    struct topt_memo_staged *known = find_staged(f, lightest);
+    struct topt_memo_staged *known = find_staged(f, lightest ? LIGHTEST : QUICKEST);
     if (!known)
         return -1;
     if (known->time_ns < 0) {
-        rc = put_staged(f, of->at[0].strategy, &known->memory_bytes, &known->time_ns);
+        rc = put_staged(f, of->at[0].strategy, known);
         if (rc)
             return rc < 0 ? -1 : 0;
     }
@@ -457,7 +488,7 @@ static int add_staged(struct fold *f, int lightest)
 enum { PERCENT_WITHOUT = 74 };
 
 /* The cost of a strategy that recomputes whole layers as one that recomputes the first 'n' of each chunk,
- * which '*ret' is made; without stages where layers are not cut so. */
+ * which '*ret' is made; 1 where layers are not cut so. */
 static int cost_first(struct fold *f, const struct topt_strategy *s,
                       const struct topt_stage_costs *cut, int n,
                       struct topt_strategy **ret, struct topt_strategy_cost *cost)
@@ -477,7 +508,7 @@ static int cost_first(struct fold *f, const struct topt_strategy *s,
         at = cost->stage;
     }
     cost->stage.stages = 0;
-    return 0;
+    return 1;
 }
 
 /* Add that where it is of interest: 1. */
@@ -486,15 +517,20 @@ static int try_first(struct fold *f, const struct topt_strategy *s,
 {
     struct topt_strategy_cost cost;
     struct topt_strategy *first = NULL;
+    struct topt_memo_staged *known = find_staged(f, FIRST + n);
+    if (!known || is_out(f, known))
+        return known ? 0 : -1;
     int rc = cost_first(f, s, cut, n, &first, &cost), added = 0;
+    if (rc == 0)
+        remember_least(known, &cost);
     f->degrees->recompute_layers = n;
-    if (!rc && cost.stage.stages && matters(f, cost.memory_bytes, cost.time_ns)) {
+    if (rc == 0 && cost.stage.stages && matters(f, cost.memory_bytes, cost.time_ns)) {
         rc = add_solution(f, first, cost.memory_bytes, cost.time_ns, NULL);
         added = 1;
     }
     f->degrees->recompute_layers = 0;
     topt_strategy_destroy(first);
-    return rc ? -1 : added;
+    return rc < 0 ? -1 : added;
 }
 
 /* Of the fastest strategy that recomputes, recompute the fewest layers that fit: 1 where that is of interest.
@@ -533,9 +569,12 @@ static int add_first(struct fold *f)
  *
  *     (3)  T >= P / (1 - (1 - 1/u)^s)  of one chunk a stage: the cut that makes all of (2) equal
  *     (4)  T >= w min(u (q + 1), u q + (k - 1) c)
+ *     (5)  T >= u (h + (v - 1) w) + (s - 1) w, and of one chunk a stage T >= (u - 1) h + P
  *
- * where each layer takes w or more: with q = ceil(layers / s), some stage has more than q layers, or k = layers - s (q - 1) of
- * them have q, of which the last waits for k - 1 chunks of c layers or more; of several a stage, the first may have none. */
+ * where each layer takes w or more, and the last unit h: with q = ceil(layers / s), some stage has more than q layers, or
+ * k = layers - s (q - 1) of them have q, of which the last waits for k - 1 chunks of c layers or more; and the stage of the
+ * last of its v chunks waits for the first chunks of the others.  Of several a stage, the first may have no layer: of (4) and
+ * (5) one chunk that is waited for is left out. */
 static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *d,
                                const struct topt_memo_entry *floor, int64_t hidden_ns)
 {
@@ -550,14 +589,17 @@ static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *
         return (int64_t)least;
     if (d->virtual_stages == 1)
         least = fmax(least, pass / (1 - pow(1 - 1 / u, s)));
-    if (topt_request_even_stages(f->s->request))
+    int even = topt_request_even_stages(f->s->request), stages = layers - s * (q - 1) - 1;
+    if (even)
         chunk = layers / s / d->virtual_stages;
-    int stages = layers - s * (q - 1) - 1;
-    if (d->virtual_stages > 1 && stages && !topt_request_even_stages(f->s->request))
-        stages--;
-    double waits = u * q + (double)stages * chunk;
-    return (int64_t)fmax(least,
-                         (double)floor->floor.layer_ns * each * fmin(u * (q + 1), waits));
+    int first = d->virtual_stages > 1 && !even;
+    double waits = u * q + (double)(stages - (first && stages)) * chunk;
+    double w = (double)floor->floor.layer_ns * each,
+           h = (double)floor->floor.last_ns * each;
+    double last = d->virtual_stages == 1
+                      ? (u - 1) * h + pass
+                      : u * (h + (d->virtual_stages - 1) * w) + (s - 1 - first) * w;
+    return (int64_t)fmax(fmax(least, last), w * fmin(u * (q + 1), waits));
 }
 
 static int is_canceled(struct fold *f)
@@ -577,6 +619,9 @@ struct candidate {
     int64_t
         first; /* with recomputation of the first layers alone; INT64_MAX: not looked at */
     int done, too_large; /* looked at; what is fastest on a stage holds too much */
+    int64_t hidden_ns;   /* at most, by passes that run as one */
+    int rough;           /* bounds are not by its own floor */
+    int listed;          /* its number */
 };
 
 struct candidates {
@@ -587,8 +632,10 @@ struct candidates {
 static int by_least(const void *x, const void *y)
 {
     const struct candidate *a = x, *b = y;
-    return a->least != b->least ? (a->least > b->least) - (a->least < b->least)
-                                : a->degrees.stages - b->degrees.stages;
+    if (a->least != b->least)
+        return (a->least > b->least) - (a->least < b->least);
+    return a->degrees.stages != b->degrees.stages ? a->degrees.stages - b->degrees.stages
+                                                  : a->listed - b->listed;
 }
 
 static int by_first(const void *x, const void *y)
@@ -609,16 +656,22 @@ static int find_entry(struct fold *f, struct topt_grid_search *grid,
 }
 
 /* Data ranks do the same side by side: degrees on the fewest devices whose passes of one micro-batch are those of 'd'
- * but for what moves between data ranks, of which so many stay as share experts out.  Their own, where passes shard
- * gradients or parameters, one pass adds no gradients up, or pins name axes. */
+ * but for what moves between data ranks, of which so many stay as share experts out.  Their 'own', where one pass adds
+ * no gradients up or pins name axes; and where passes shard gradients or parameters, whose rough floor leaves that out. */
+static int has_rough_floor(const struct topt_request *r, const struct topt_degrees *d)
+{
+    return d->level >= TOPT_ZERO_GRADIENT && d->micro_batches > 1 && !r->pin &&
+           !r->settings.offload;
+}
+
 static struct topt_degrees floor_of(const struct topt_request *r,
-                                    const struct topt_degrees *d)
+                                    const struct topt_degrees *d, int own)
 {
     struct topt_degrees ret = *d;
     int ranks = d->tensor * d->context, experts = d->expert * d->expert_tensor;
     ret.stages = ret.virtual_stages = 1;
     ret.order = TOPT_ORDER_1F1B;
-    if (d->level >= TOPT_ZERO_GRADIENT || d->micro_batches == 1 || r->pin ||
+    if ((own && d->level >= TOPT_ZERO_GRADIENT) || d->micro_batches == 1 || r->pin ||
         r->settings.offload)
         return ret;
     ret.data = experts > ranks ? experts / ranks : 1;
@@ -653,9 +706,9 @@ static int find_passes(struct fold *f)
 
 /* The entry with the floor of degrees on a grid; NULL with an error. */
 static struct topt_memo_entry *find_floor(struct fold *f, const struct topt_degrees *d,
-                                          int per_node)
+                                          int per_node, int own)
 {
-    struct topt_degrees at = floor_of(f->s->request, d);
+    struct topt_degrees at = floor_of(f->s->request, d, own);
     int devices = at.data * at.context * at.tensor; /* of the innermost axes */
     struct topt_grid_search *grid;
     per_node = per_node < devices ? per_node : devices;
@@ -675,18 +728,23 @@ static int64_t kept_bytes(const struct topt_grid_search *grid,
                     floor ? floor->floor.kept_bytes : 0);
 }
 
+static int recomputes_first(const struct fold *f, const struct topt_degrees *d)
+{
+    return d->recompute == TOPT_MODULE_WHOLE && f->goal == TOPT_GOAL_FASTEST &&
+           f->memory_limit && f->s->request->framework->recompute_first;
+}
+
 /* The least time of degrees with recomputation that recompute the first layers of chunks alone, as many as what
  * would be kept without any exceeds the limit; where that is not known to, nothing is known yet.  -1: failed. */
 static int64_t least_first(struct fold *f, const struct topt_grid_search *grid,
-                           const struct topt_degrees *d, int64_t ns)
+                           const struct topt_degrees *d, int64_t ns, int own)
 {
     struct topt_degrees without = *d;
     const struct topt_memo_entry *floor;
     without.recompute = 0;
-    if (d->recompute != TOPT_MODULE_WHOLE || f->goal != TOPT_GOAL_FASTEST ||
-        !f->memory_limit || !f->s->request->framework->recompute_first)
+    if (!recomputes_first(f, d))
         return INT64_MAX;
-    if (!(floor = find_floor(f, &without, grid->mesh.per_node)))
+    if (!(floor = find_floor(f, &without, grid->mesh.per_node, own)))
         return -1;
     int64_t all =
         topt_grid_least_stage_bytes(grid, &without, kept_bytes(grid, &without, floor));
@@ -698,46 +756,80 @@ static int64_t least_first(struct fold *f, const struct topt_grid_search *grid,
                      100);
 }
 
-/* A choice of degrees with a number of stages and chunks, with each of some schedules. */
-static int list_orders(struct fold *f, struct candidate c, int orders,
-                       const struct topt_memo_entry *floor, struct candidates *all)
+/* What a candidate takes at least, by a floor of its passes: 0 where it is of no interest. */
+static int bound(struct fold *f, struct candidate *c, const struct topt_memo_entry *floor)
 {
-    struct topt_degrees *d = &c.degrees;
-    int64_t kept = kept_bytes(c.grid, d, floor);
-    int64_t hidden_ns = 0, bytes = (topt_grid_stays_bytes(c.grid, d) + kept) / d->stages;
-    if (orders >> TOPT_ORDER_COMBINED & 1 &&
-        topt_grid_hidden_ns(c.grid, c.priced_as, &hidden_ns, f->err))
+    const struct topt_degrees *d = &c->degrees;
+    int64_t kept = kept_bytes(c->grid, d, floor);
+    c->hidden_ns = 0;
+    c->first = INT64_MAX;
+    if (!floor->floor.some)
+        return 0;
+    if (d->stages == 1)
+        return !beyond(c->least = least_staged_ns(f, d, floor, 0), f->time_limit);
+    int64_t staged = topt_grid_least_stage_bytes(c->grid, d, kept);
+    int64_t bytes = (topt_grid_stays_bytes(c->grid, d) + kept) / d->stages;
+    if (beyond(staged, f->memory_limit))
+        return 0;
+    if (topt_orders[d->order].pairs &&
+        topt_grid_hidden_ns(c->grid, c->priced_as, &c->hidden_ns, f->err))
         return -1;
-    for (int row = 0; row < TOPT_ORDERS; row++) {
-        if (!(orders >> row & 1))
-            continue;
-        d->order = (enum topt_order_row)row;
-        if (beyond(topt_grid_least_stage_bytes(c.grid, d, kept), f->memory_limit))
-            continue;
-        int64_t ns = least_staged_ns(f, d, floor, hidden_ns);
-        c.first = least_first(f, c.grid, d, ns);
-        if (c.first < 0)
-            return -1;
-        c.least = f->goal == TOPT_GOAL_LEAST ? bytes : ns;
-        if (!matters(f, bytes, f->goal == TOPT_GOAL_FASTEST ? topt_min(ns, c.first) : 0))
-            continue;
-        if (TOPT_ROOM(all->at, all->n, all->cap, 64))
-            return topt_nomem(f->err, "the search");
-        all->at[all->n++] = c;
-    }
+    int64_t ns = least_staged_ns(f, d, floor, c->hidden_ns);
+    if ((c->first = least_first(f, c->grid, d, ns, !c->rough)) < 0)
+        return -1;
+    c->least = f->goal == TOPT_GOAL_LEAST ? topt_max(bytes, staged) : ns;
+    return matters(f, bytes, recomputes_first(f, d) ? ns / 100 * PERCENT_WITHOUT : ns);
+}
+
+static int list(struct fold *f, struct candidate c, const struct topt_memo_entry *floor,
+                struct candidates *all)
+{
+    int rc = bound(f, &c, floor);
+    if (rc <= 0)
+        return rc;
+    if (TOPT_ROOM(all->at, all->n, all->cap, 64))
+        return topt_nomem(f->err, "the search");
+    c.listed = all->n;
+    all->at[all->n++] = c;
     return 0;
 }
 
-/* ... with each number of chunks. */
+/* Bound a candidate anew by its own floor, which is found for those alone that are reached: -1, failed. */
+static int sharpen(struct fold *f, struct candidate *c)
+{
+    const struct topt_memo_entry *floor =
+        find_floor(f, &c->degrees, c->grid->mesh.per_node, 1);
+    c->rough = 0;
+    int rc = floor ? bound(f, c, floor) : -1;
+    c->done |= !rc;
+    return rc < 0 ? -1 : 0;
+}
+
+/* ... and put it where it belongs among those from 'i' on. */
+static int refine(struct fold *f, struct candidates *all, int i)
+{
+    struct candidate c = all->at[i];
+    if (is_canceled(f) || sharpen(f, &c))
+        return -1;
+    for (; i + 1 < all->n && by_least(&all->at[i + 1], &c) < 0; i++)
+        all->at[i] = all->at[i + 1];
+    all->at[i] = c;
+    return 0;
+}
+
+/* A choice of degrees with each number of chunks, and each of their schedules. */
 static int list_chunks(struct fold *f, struct candidate c, struct candidates *all)
 {
     const struct topt_memo_entry *floor =
-        find_floor(f, &c.degrees, c.grid->mesh.per_node);
+        find_floor(f, &c.degrees, c.grid->mesh.per_node, 0);
     int orders = 0, rc = floor ? 0 : -1;
     for (int chunks = 1; orders >= 0 && !rc && floor->floor.some; chunks++) {
         c.degrees.virtual_stages = chunks;
         orders = topt_planning_orders(f->s->planning, &c.degrees);
-        rc = orders > 0 && list_orders(f, c, orders, floor, all);
+        for (int row = 0; row < TOPT_ORDERS && orders > 0 && !rc; row++) {
+            c.degrees.order = (enum topt_order_row)row;
+            rc = orders >> row & 1 ? list(f, c, floor, all) : 0;
+        }
     }
     return rc ? -1 : 0;
 }
@@ -758,6 +850,7 @@ static int list_stages(struct fold *f, struct candidates *all)
             c.priced_as = &c.grid->degrees[i];
             c.degrees = *c.priced_as;
             c.degrees.stages = stages;
+            c.rough = has_rough_floor(f->s->request, c.priced_as);
             if (c.degrees.micro_batches < 2 || !(levels >> c.degrees.level & 1) ||
                 beyond(topt_grid_least_stage_bytes(c.grid, &c.degrees,
                                                    kept_bytes(c.grid, &c.degrees, NULL)),
@@ -775,27 +868,23 @@ static int list_whole(struct fold *f, struct candidates *all)
 {
     for (int i = 0; i < f->s->ndegrees; i++) {
         struct topt_degrees *d = &f->s->degrees[i];
+        struct candidate c = {f->s, *d, d, .rough = has_rough_floor(f->s->request, d)};
         const struct topt_memo_entry *floor;
         if (beyond(topt_grid_least_bytes(f->s, d), f->memory_limit))
             continue;
-        if (is_canceled(f) || !(floor = find_floor(f, d, f->s->mesh.per_node)))
+        if (is_canceled(f) || !(floor = find_floor(f, d, f->s->mesh.per_node, 0)) ||
+            list(f, c, floor, all))
             return -1;
-        int64_t ns = least_staged_ns(f, d, floor, 0);
-        if (!floor->floor.some || beyond(ns, f->time_limit))
-            continue;
-        if (TOPT_ROOM(all->at, all->n, all->cap, 64))
-            return topt_nomem(f->err, "the search");
-        all->at[all->n++] = (struct candidate){f->s, *d, d, ns, INT64_MAX, 0, 0};
     }
     return 0;
 }
 
-/* Can a candidate be better, by what its own problem says? */
+/* Can a candidate be better, by what its own problem says?  That counts what passes that run as one may hide. */
 static int may_be_better(struct fold *f, const struct candidate *c)
 {
     const struct topt_memo_entry *x = f->entry;
     return x->some && matters(f, x->least.memory / c->degrees.stages,
-                              x->least.time / c->degrees.stages);
+                              (x->least.time - c->hidden_ns) / c->degrees.stages);
 }
 
 /* Is a candidate still to be looked at, now that something may be known that is as good? */
@@ -814,7 +903,8 @@ static int add_alike(struct fold *f, struct candidates *all, int i, int lightest
     for (; i < all->n; i++) {
         struct candidate *c = &all->at[i];
         if (c->priced_as != first->priced_as || c->grid != first->grid ||
-            c->degrees.stages != first->degrees.stages || c->done || !is_open(f, c))
+            c->degrees.stages != first->degrees.stages || c->done || c->rough ||
+            !is_open(f, c))
             continue;
         f->degrees = &c->degrees;
         if (!may_be_better(f, c)) {
@@ -845,18 +935,23 @@ static int add_candidate(struct fold *f, struct candidates *all, int i)
 }
 
 /* What it would keep is too much: recomputing some layers may do, and takes longer. */
-static void look_at_first(const struct candidate *c, struct candidates *all)
+static int look_at_first(struct fold *f, const struct candidate *c,
+                         struct candidates *all)
 {
     struct topt_degrees with = *c->priced_as;
     with.recompute = TOPT_MODULE_WHOLE;
     for (int i = 0; i < all->n; i++) {
         struct candidate *x = &all->at[i];
-        if (x->grid == c->grid && !topt_degrees_order(x->priced_as, &with) &&
-            x->degrees.recompute &&
-            x->degrees.virtual_stages == c->degrees.virtual_stages &&
-            x->degrees.order == c->degrees.order)
-            x->first = topt_max(c->least, x->least / 100 * PERCENT_WITHOUT);
+        if (x->grid != c->grid || topt_degrees_order(x->priced_as, &with) ||
+            !x->degrees.recompute ||
+            x->degrees.virtual_stages != c->degrees.virtual_stages ||
+            x->degrees.order != c->degrees.order)
+            continue;
+        if (x->rough && sharpen(f, x))
+            return -1;
+        x->first = topt_max(c->least, x->least / 100 * PERCENT_WITHOUT);
     }
+    return 0;
 }
 
 static int add_first_of(struct fold *f, struct candidate *c)
@@ -905,11 +1000,15 @@ static int add_candidates(struct fold *f, struct candidates *all)
     for (int i = 0; i < all->n && !rc && !f->ret->stopped && is_open(f, &all->at[i]);
          i++) {
         struct candidate *c = &all->at[i];
+        if (c->done)
+            continue;
         if (c->degrees.stages == 1 && topt_request_stopped(f->s->request))
             give_up(f);
+        else if (c->rough)
+            rc = refine(f, all, i--);
         else if (c->degrees.stages == 1)
             rc = look_at(f, c->priced_as);
-        else if (!c->done)
+        else
             rc = is_canceled(f) || add_candidate(f, all, i);
     }
     return rc ? -1 : 0;
@@ -921,9 +1020,14 @@ static int add_stages(struct fold *f, struct candidates all)
     for (int i = 0; i < all.n && !rc; i++)
         if (all.at[i].too_large && !all.at[i].degrees.recompute &&
             f->s->request->framework->recompute_first)
-            look_at_first(&all.at[i], &all);
+            rc = look_at_first(f, &all.at[i], &all);
     /* Where the best keeps all, memory does not bind. */
-    int binds = all.n && f->ret->n && f->ret->at[0].degrees.recompute;
+    int binds =
+        all.n && (f->ret->n ? f->ret->at[0].degrees.recompute : f->time_limit > 0);
+    for (int i = 0; i < all.n && binds && !rc; i++)
+        if (all.at[i].rough && all.at[i].first < INT64_MAX &&
+            !beyond(all.at[i].first, f->time_limit))
+            rc = sharpen(f, &all.at[i]);
     if (binds)
         qsort(all.at, (size_t)all.n, sizeof *all.at, by_first);
     for (int i = 0; i < all.n && binds && !rc && all.at[i].first < INT64_MAX &&

@@ -94,6 +94,7 @@ static void add_all(struct floor *x, const struct topt_stage_units *units,
         add(x, unit[topt_node_operator(p, &p->node[p->edge[i].to])],
             p->table[x->table[p->edge[i].table]].least);
     x->ret->layer_ns = x->unit_ns[units->first];
+    x->ret->last_ns = x->unit_ns[topt_max(units->n - 1, 0)];
     for (int i = 1; i < units->layers; i++)
         x->ret->layer_ns = topt_min(x->ret->layer_ns, x->unit_ns[units->first + i]);
 }

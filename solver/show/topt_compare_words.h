@@ -1,4 +1,4 @@
-/* compare_words.h - what is said of a comparison's rows.  Private to plan/. */
+/* topt_compare_words.h - what is said of a comparison's rows.  Thread safety: reentrant. */
 #ifndef TOPT_COMPARE_WORDS_H
 #define TOPT_COMPARE_WORDS_H
 

@@ -2,7 +2,7 @@
  *
  * Why follows from the numbers: what a row takes longer, computing or waiting for the network,
  * or needs more memory, beside what its search leaves out. */
-#include "compare_words.h"
+#include "topt_compare_words.h"
 #include "topt_answer_text.h"
 #include "topt_drawing.h"
 #include "topt_json.h"
