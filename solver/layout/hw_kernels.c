@@ -46,6 +46,15 @@ struct topt_kernel_times {
     struct row row[];
 };
 
+/* Attention whose scores have a table of relative positions. */
+static int has_table(const struct topt_op *op)
+{
+    for (int x = 0; x < op->spec->noperands; x++)
+        if (op->operand[x].present && !strcmp(op->spec->operand[x].name, "rp"))
+            return 1;
+    return 0;
+}
+
 const char *topt_kernel_variant(const struct topt_op *op, enum topt_kernel kernel)
 {
     int acts = op->spec->attrs >> TOPT_A_ACT & 1;
@@ -54,7 +63,8 @@ const char *topt_kernel_variant(const struct topt_op *op, enum topt_kernel kerne
     if (acts && topt_kernel_work(kernel) == TOPT_WORK_ELEMENTWISE)
         return topt_activation_name((enum topt_activation)op->attrs.activation);
     if (topt_kernel_work(kernel) == TOPT_WORK_ATTENTION)
-        return op->attrs.causal ? "causal" : "";
+        return has_table(op) ? (op->attrs.causal ? "causal relative" : "relative")
+                             : (op->attrs.causal ? "causal" : "");
     return op->attrs.rms ? "rms" : "";
 }
 
@@ -236,7 +246,8 @@ void topt_kernel_features(const struct topt_kernel_run *run, double ret[4])
     ret[0] = (double)run->flops;
     ret[1] = (double)run->bytes;
     ret[2] = (double)run->outputs;
-    ret[3] = heads ? (double)o->operand[o->output].dim[last].unit : 1;
+    ret[3] = heads ? (double)o->operand[o->output].dim[last].unit
+                   : fmax(1, (double)(o->attrs.kernel_h * o->attrs.kernel_w));
 }
 
 double topt_kernel_times_ns(const struct topt_kernel_times *times, enum topt_dtype t,

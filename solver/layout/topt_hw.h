@@ -194,7 +194,8 @@ struct topt_kernel_run {
     enum topt_kernel kernel;
     int64_t flops, bytes, outputs;
 };
-/* What samples of a kernel are told apart by: its activation, "causal", "rms" or "".  Static. */
+/* What samples of a kernel are told apart by: its activation, "causal", "relative", "causal
+ * relative", "rms" or "".  Static. */
 const char *topt_kernel_variant(const struct topt_op *op, enum topt_kernel kernel);
 /* The numbers of a sample before its time: operations, bytes, numbers written, those of a unit. */
 void topt_kernel_features(const struct topt_kernel_run *run, double ret[4]);
