@@ -189,7 +189,6 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     q.offload = row_uses(r, "offload") << TOPT_OFFER_ACTIVATIONS;
     q.settings.tensor_overlap = row_uses(r, "async-tensor");
     q.expert = r->expert > 1 ? r->expert : 1;
-    q.context = r->context > 1 ? r->context : 0;
     if (modules_of(r))
         q.fixed.recompute = modules_of(r);
     if (topt_request_complete(&q, &err))

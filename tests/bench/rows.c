@@ -88,12 +88,6 @@ static int in_contexts(const struct row *r)
     return r->context > 1;
 }
 
-/* PyTorch's own context parallelism, of which no plan is made. */
-static int in_contexts_of_pytorch(const struct row *r)
-{
-    return r->context > 1 && !strcmp(r->framework, "pytorch");
-}
-
 static int with_experts_apart(const struct row *r)
 {
     return r->expert > 1;
@@ -123,8 +117,7 @@ static const struct mechanism {
     int costed;
 } mechanisms[] = {
     {"pipeline", in_stages, 1},
-    {"context", in_contexts, 1},
-    {"context-pytorch", in_contexts_of_pytorch, 0},
+    {"context", in_contexts, 0},
     {"expert", with_experts_apart, 1},
     {"expert-ranks", with_experts_beyond, 0},
     /* DeepEP, or HybridEP: tokens go once to a node, not once to each expert. */
@@ -405,10 +398,8 @@ struct topt_model *row_model(const struct row *r, int64_t batch)
 {
     struct topt_error err = {0};
     struct topt_model_stats stats;
-    struct topt_import_options o = {.batch = batch,
-                                    .seq = r->seq,
-                                    .apart = r->context > 1 ? TOPT_APART_HEADS : 0,
-                                    .train = *r->train ? r->train : NULL};
+    struct topt_import_options o = {
+        .batch = batch, .seq = r->seq, .train = *r->train ? r->train : NULL};
     json_t *of = entry_of(r);
     const json_t *source = json_object_get(of, "config");
     char *config = json_is_string(source) ? strdup(json_string_value(source))

@@ -117,8 +117,8 @@ check "in words, with no efficiency above that of the best: $(tail -1 text)"
 ask --framework torchtitan && holds '.job.framework == "torchtitan"' && ask --framework megatron &&
     holds '.uniform.zero <= 1'
 check "frameworks are asked for by name, and each has the levels that it has"
-jq '.hidden_size = 5120 | .intermediate_size = 27648 | .num_attention_heads = 40 | .num_hidden_layers = 72' "$model" >36b.json
-"$topt" plan 36b.json --hw h100-80-dgx --batch 256 --seq 4096 --framework torchtitan --json >whole 2>err && jq 'del(.plan)' whole >out &&
+jq '.hidden_size = 5120 | .intermediate_size = 27648 | .num_attention_heads = 40 | .num_hidden_layers = 76' "$model" >38b.json
+"$topt" plan 38b.json --hw h100-80-dgx --batch 256 --seq 4096 --framework torchtitan --json >whole 2>err && jq 'del(.plan)' whole >out &&
     holds '.uniform.tp == 1 and ([.with[].ask] | index("--tensor-parallel"))'
 check "torchtitan gets FSDP alone where that fits, and what tensor parallelism would do is said: $(jq -r .strategy out)"
 echo '{"model_type": "gpt2", "n_embd": 12288, "n_head": 96, "n_layer": 96, "n_positions": 2048, "vocab_size": 51200}' >175b.json
@@ -175,7 +175,7 @@ check "as a trace: passes and bubbles fill each stage, each forward has its back
 "$topt" simulate staged.json >out 2>err && grep -q '^schedule  interleaved-1f1b' out && ! "$topt" simulate staged.json --bucket 1MiB >out 2>err && grep -q 'without pipeline stages' err
 check "what has no meaning for stages is refused: $(cat err)"
 # Schedules that make gradients of parameters apart are torchtitan's; shards may have replicas.
-zero="36b.json --hw h100-80-dgx --batch 256 --seq 4096 --gpus 64"
+zero="38b.json --hw h100-80-dgx --batch 256 --seq 4096 --gpus 64"
 "$topt" plan $zero --framework torchtitan --pipeline 4 --schedule zbv --json >out 2>err &&
     holds '.uniform.schedule == "zbv" and .uniform.vp == 2 and .uniform.recompute == false and (.strategy | test("schedule zbv"))' &&
     jq '.plan' out >zbv.json && "$topt" explain zbv.json >out 2>err && grep -q '4 stages of 2 chunks, schedule zbv' out &&

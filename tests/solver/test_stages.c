@@ -257,7 +257,7 @@ static void cut_into(const struct topt_hw *hw, const char *framework, int stages
         topt_model_destroy(model);
         return;
     }
-    if (topt_count_solve(&m, stages, 0, TOPT_GOAL_FASTEST, &b, &err) || !b.found ||
+    if (topt_count_solve(&m, stages, 0, 0, TOPT_GOAL_FASTEST, &b, &err) || !b.found ||
         topt_grid_open(&s, &m, 1, stages, TOPT_GOAL_FASTEST, &err) ||
         topt_grid_costing(&s, &b.solution.degrees, &k, &err) ||
         topt_cost_strategy(&k, b.solution.strategy, &c, &err))

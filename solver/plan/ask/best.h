@@ -52,8 +52,9 @@ struct topt_best {
 };
 
 /* The fastest within 'limit' (0: none) or the one with the least memory, over all
- * shapes; 'slowest_ns': nothing slower is of interest; 0: whatever its time.  For a framework, without a limit of the question's own, one that leaves a twentieth free where
- * that costs less than 3 % of the time. */
+ * shapes; 'slowest_ns': nothing slower is of interest; 0: whatever its time.  For a
+ * framework, without a limit of the question's own, one that leaves a twentieth free
+ * where that costs less than 3 % of the time. */
 int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
                      int64_t slowest_ns, enum topt_goal goal, struct topt_best *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
