@@ -313,7 +313,8 @@ static int read_uniform(const json_t *plan, struct job *j, struct topt_error *er
         return topt_fail(err, TOPT_ERR_INVAL,
                          "uniform: experts over %lld x %lld ranks of %lld",
                          (long long)j->ep, (long long)j->etp, (long long)ranks);
-    if (j->cp > 1 && strcmp(j->cp_comm, "a2a") && strcmp(j->cp_comm, "all_gather"))
+    if (j->cp > 1 && strcmp(j->cp_comm, "a2a") && strcmp(j->cp_comm, "all_gather") &&
+        strcmp(j->cp_comm, "p2p"))
         return topt_fail(err, TOPT_ERR_INVAL, "uniform.cp_comm: no such '%.20s'",
                          j->cp_comm);
     j->layers = json_object_get(u, "layers");

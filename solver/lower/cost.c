@@ -7,6 +7,7 @@
 #include "operator.h"
 #include "param.h"
 #include "recompute.h"
+#include "ring.h"
 #include "tally.h"
 #include "topt_minmax.h"
 
@@ -291,8 +292,12 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
         struct topt_shape s = topt_operand_shape(o, y);
         struct topt_layout l = topt_value_layout(o, y, c, k->mesh);
         if (i != input)
-            e.others_bytes += block(k, o->operand[y].tensor, &s, &l);
+            e.others_bytes +=
+                block(k, o->operand[y].tensor, &s, &l) / topt_ring_ranks(k, o, c, y);
     }
+    struct topt_fragment_cost own;
+    if (topt_ring_ranks(k, o, c, x) > 1 && !topt_cost_op(k, op, c, &own, NULL))
+        topt_ring_end(k, op, x, c, &own, &e);
     if (op != k->model->loss) {
         struct topt_shape s = topt_operand_shape(o, o->output);
         struct topt_layout l = topt_grad_layout(o, o->output, c, k->mesh);
@@ -461,16 +466,24 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
     return n;
 }
 
+void topt_edge_moves(const struct topt_edge_end *from, const struct topt_edge_end *to,
+                     struct topt_move_cost *there, struct topt_move_cost *back)
+{
+    topt_low_moves(from, to, there, back);
+    topt_ring_moves(to, there, back);
+}
+
 void topt_cost_edge_by(const struct topt_costing *k, const struct topt_edge_end *from,
                        const struct topt_edge_end *to, const struct topt_move_cost *there,
                        const struct topt_move_cost *back, struct topt_edge_cost *ret)
 {
     struct topt_edge_alternative a[2];
     struct topt_move_cost forth = *there, home = back ? *back : *there;
-    topt_low_moves(from, to, &forth, back ? &home : NULL);
+    topt_edge_moves(from, to, &forth, back ? &home : NULL);
     *ret = (struct topt_edge_cost){.keep = {TOPT_KEEP_AFTER, TOPT_KEEP_BEFORE}};
-    ret->nalts = topt_edge_alternatives(
-        k, from, to, topt_layout_equal(&from->value, &to->value), there, back, a);
+    ret->nalts =
+        topt_edge_alternatives(k, from, to, topt_layout_equal(&from->value, &to->value),
+                               &forth, back ? &home : NULL, a);
     for (int i = 0; i < ret->nalts; i++) {
         struct topt_fragment_cost *c = &ret->alt[i];
         for (int m = 0; m < a[i].moves; m++)

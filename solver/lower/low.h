@@ -20,6 +20,9 @@ int64_t topt_low_parameter_bytes(const struct topt_settings *s, int64_t numbers)
 int topt_low_moved_permille(const struct topt_settings *s, const struct topt_model *m,
                             int op);
 
+void topt_low_moves(const struct topt_edge_end *from, const struct topt_edge_end *to,
+                    struct topt_move_cost *there, struct topt_move_cost *back);
+
 /* What is kept for backward of an operator's input, in thousandths of the tensor. */
 int topt_low_kept_permille(const struct topt_settings *s, const struct topt_model *m,
                            int op, int input);

@@ -209,6 +209,7 @@ struct topt_settings {
     int64_t offload;          /* bits of enum topt_offload */
     int64_t offload_permille; /* of the states, those that rest on the host */
     int experts_apart; /* products of each of a device's experts are kernels of their own */
+    int ring; /* of context ranks keys and values go around, else all are gathered */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
@@ -672,6 +673,8 @@ struct topt_edge_end {
     /* The same for all configurations of an operator, thousandths of the tensor: what a consumer keeps for
      * backward, and what moves where this end gathers it (0: all). */
     int kept_permille, moved_permille;
+    int ring;           /* consumer: the tensor goes around so many ranks (ring.c), */
+    int64_t ring_ns[2]; /* ... which attention hides for so long, forward and backward */
 };
 
 /* The ends that follow from configurations. */
@@ -733,8 +736,8 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
                            struct topt_edge_alternative ret[2]);
 /* Moves of a value there and of its gradient back (NULL: none) as these ends gather them: operands of products
  * in few bits go in these. */
-void topt_low_moves(const struct topt_edge_end *from, const struct topt_edge_end *to,
-                    struct topt_move_cost *there, struct topt_move_cost *back);
+void topt_edge_moves(const struct topt_edge_end *from, const struct topt_edge_end *to,
+                     struct topt_move_cost *there, struct topt_move_cost *back);
 /* With what its time rests on. */
 void topt_cost_edge_by(const struct topt_costing *k, const struct topt_edge_end *from,
                        const struct topt_edge_end *to, const struct topt_move_cost *there,

@@ -117,8 +117,8 @@ check "in words, with no efficiency above that of the best: $(tail -1 text)"
 ask --framework torchtitan && holds '.job.framework == "torchtitan"' && ask --framework megatron &&
     holds '.uniform.zero <= 1'
 check "frameworks are asked for by name, and each has the levels that it has"
-jq '.hidden_size = 5120 | .intermediate_size = 27648 | .num_attention_heads = 40 | .num_hidden_layers = 72' "$model" >36b.json
-"$topt" plan 36b.json --hw h100-80-dgx --batch 256 --seq 4096 --framework torchtitan --json >whole 2>err && jq 'del(.plan)' whole >out &&
+jq '.hidden_size = 5120 | .intermediate_size = 27648 | .num_attention_heads = 40 | .num_hidden_layers = 76' "$model" >38b.json
+"$topt" plan 38b.json --hw h100-80-dgx --batch 256 --seq 4096 --framework torchtitan --json >whole 2>err && jq 'del(.plan)' whole >out &&
     holds '.uniform.tp == 1 and ([.with[].ask] | index("--tensor-parallel"))'
 check "torchtitan gets FSDP alone where that fits, and what tensor parallelism would do is said: $(jq -r .strategy out)"
 echo '{"model_type": "gpt2", "n_embd": 12288, "n_head": 96, "n_layer": 96, "n_positions": 2048, "vocab_size": 51200}' >175b.json
@@ -175,7 +175,7 @@ check "as a trace: passes and bubbles fill each stage, each forward has its back
 "$topt" simulate staged.json >out 2>err && grep -q '^schedule  interleaved-1f1b' out && ! "$topt" simulate staged.json --bucket 1MiB >out 2>err && grep -q 'without pipeline stages' err
 check "what has no meaning for stages is refused: $(cat err)"
 # Schedules that make gradients of parameters apart are torchtitan's; shards may have replicas.
-zero="36b.json --hw h100-80-dgx --batch 256 --seq 4096 --gpus 64"
+zero="38b.json --hw h100-80-dgx --batch 256 --seq 4096 --gpus 64"
 "$topt" plan $zero --framework torchtitan --pipeline 4 --schedule zbv --json >out 2>err &&
     holds '.uniform.schedule == "zbv" and .uniform.vp == 2 and .uniform.recompute == false and (.strategy | test("schedule zbv"))' &&
     jq '.plan' out >zbv.json && "$topt" explain zbv.json >out 2>err && grep -q '4 stages of 2 chunks, schedule zbv' out &&
@@ -257,10 +257,10 @@ not_so "--degrees tp=64,pp=64,dp=64" "need 262144 GPUs, and there are 1024"
 long="70b.json --hw h100-80-dgx --batch 16 --seq 65536 --gpus 64"
 jq '.max_position_embeddings = 131072 | .hidden_size = 8192 | .intermediate_size = 28672 | .num_attention_heads = 64 | .num_key_value_heads = 8 |
     .num_hidden_layers = 80' "$model" >70b.json
-"$topt" plan $long --framework megatron --context 2 --json >out 2>err && holds '.uniform.cp == 2 and .uniform.cp_comm == "all_gather" and
+"$topt" plan $long --framework megatron --context 2 --json >out 2>err && holds '.uniform.cp == 2 and .uniform.cp_comm == "p2p" and
     .uniform.dp * .uniform.cp * .uniform.tp * (.uniform.pp // 1) == 64 and (.strategy | test("context parallel over 2"))' && jq .plan out >long-plan.json &&
-    "$topt" launch long-plan.json >launched 2>err && grep -q -e '--context-parallel-size 2' launched && grep -q -e '--cp-comm-type all_gather' launched &&
-    "$topt" plan $long --framework megatron --degrees cp=2 --json >out 2>err && holds '.uniform.cp == 2 and .uniform.cp_comm == "all_gather"' &&
+    "$topt" launch long-plan.json >launched 2>err && grep -q -e '--context-parallel-size 2' launched && grep -q -e '--cp-comm-type p2p' launched &&
+    "$topt" plan $long --framework megatron --degrees cp=2 --json >out 2>err && holds '.uniform.cp == 2 and .uniform.cp_comm == "p2p"' &&
     "$topt" plan $long --framework torchtitan --context 2 >out 2>err && grep -q 'context parallel over 2' out && ! grep -q '^not tried' out
 check "positions are shared out where that is asked for: $(grep -o 'context parallel over 2' out)"
 ! "$topt" plan $long --framework pytorch --context 2 >out 2>err && grep -q 'no context parallelism of pytorch' err &&

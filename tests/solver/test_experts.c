@@ -248,13 +248,13 @@ static void test_layouts(const struct topt_model *m, const struct topt_hw *hw)
 
 /* ---- context --------------------------------------------------------------------------- */
 
-static struct topt_model *llama(int apart)
+static struct topt_model *llama(int apart, int64_t seq)
 {
     static const char text[] =
         "{\"model_type\":\"llama\",\"hidden_size\":256,\"num_hidden_layers\":3,"
         "\"num_attention_heads\":16,\"num_key_value_heads\":8,\"intermediate_size\":512,"
         "\"vocab_size\":1024,\"max_position_embeddings\":4096}";
-    struct topt_import_options o = {.batch = BATCH, .seq = SEQ, .apart = apart};
+    struct topt_import_options o = {.batch = BATCH, .seq = seq, .apart = apart};
     return topt_model_import(text, strlen(text), "config.json", &o, NULL);
 }
 
@@ -296,7 +296,7 @@ static const struct topt_degrees *with_context(const struct asked *a, int tensor
 
 static void test_context(const struct topt_hw *hw, int apart)
 {
-    struct topt_model *m = llama(apart);
+    struct topt_model *m = llama(apart, SEQ);
     struct asked a = {0};
     char axes[16] = "";
     int n = 0, only = 1;
@@ -338,6 +338,61 @@ static void test_context(const struct topt_hw *hw, int apart)
            "each layer exchanges positions for heads and back: %lld bytes",
            (long long)bytes);
     }
+    close_grid(&a);
+    topt_model_destroy(m);
+}
+
+static int64_t at_least_0(int64_t n)
+{
+    return n > 0 ? n : 0;
+}
+
+/* Over 4 ranks keys and values go around in 3 hops forward; backward they do so again with their gradients, which take
+ * a fourth: computing waits for what three quarters of the attention do not hide. */
+static void test_ring(const struct topt_hw *hw, int64_t seq)
+{
+    struct topt_model *m = llama(1, seq);
+    struct asked a = {.context = 4};
+    struct topt_fragment_cost attends = {.compute_ns = 0};
+    struct topt_edge_cost plain = {.nalts = 0}, ring = {.nalts = 0};
+    struct topt_costing k;
+    int op = topt_model_find(m, "h1.attend");
+    open_grid(&a, m, hw, "megatron", 1);
+    const struct topt_degrees *d = with_context(&a, 1, 4);
+    struct topt_strategy *s = d ? strategy_of(&a, d) : NULL;
+    const struct topt_op *o = &m->op[op];
+    int tensor = o->operand[o->input[o->ninputs - 1]].tensor;
+    int kv = m->tensor[tensor].producer;
+    if (s && !topt_grid_costing(&a.s, d, &k, NULL) &&
+        !topt_cost_op(&k, op, &s->config[op], &attends, NULL)) {
+        struct topt_edge_end from = topt_edge_producer(&k, kv, &s->config[kv]);
+        struct topt_edge_end to =
+            topt_edge_consumer(&k, op, o->ninputs - 1, &s->config[op], 0);
+        (void)!topt_cost_edge(&k, tensor, &from, &to, &ring, NULL);
+        to.ring = 0;
+        (void)!topt_cost_edge(&k, tensor, &from, &to, &plain, NULL);
+    }
+    int64_t want[2], got[2], gather = 0, scatter = 0;
+    gather = plain.alt[0].spent.at[TOPT_DURING_FORWARD].waited_ns;
+    scatter = plain.alt[0].spent.at[TOPT_DURING_BACKWARD].waited_ns;
+    want[0] = gather - attends.spent.at[TOPT_DURING_FORWARD].compute_ns * 3 / 4;
+    want[1] =
+        gather + scatter - attends.spent.at[TOPT_DURING_BACKWARD].compute_ns * 3 / 4;
+    want[0] = at_least_0(want[0]);
+    want[1] = at_least_0(want[1]) + scatter / 3;
+    for (int i = 0; i < 2; i++)
+        got[i] = ring.alt[0].spent.at[TOPT_DURING_FORWARD + i].waited_ns;
+    ok(gather > 0 && llabs(got[0] - want[0]) < 5 && llabs(got[1] - want[1]) < 5,
+       "keys and values of %lld positions go around: %lld and %lld ns are waited for, "
+       "not "
+       "%lld and %lld",
+       (long long)seq, (long long)want[0], (long long)want[1], (long long)got[0],
+       (long long)got[1]);
+    int64_t whole = plain.alt[0].class_bytes[TOPT_CLASS_KEPT];
+    int64_t part = ring.alt[0].class_bytes[TOPT_CLASS_KEPT];
+    ok(part > 0 && llabs(4 * part - whole) < 1024, "each rank keeps its part, %lld of %lld",
+       (long long)part, (long long)whole);
+    topt_strategy_destroy(s);
     close_grid(&a);
     topt_model_destroy(m);
 }
@@ -453,6 +508,8 @@ int main(void)
     test_costs(hw);
     test_context(hw, 0);
     test_context(hw, 1);
+    test_ring(hw, SEQ);
+    test_ring(hw, 4096);
     topt_model_destroy(m);
     topt_hw_destroy(hw);
     return done_testing();

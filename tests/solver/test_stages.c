@@ -1,7 +1,7 @@
 /* test_stages.c - pipeline stages: a question's fastest plan is that of all stages, chunks and degrees
  * costed one by one by the plain code, without bounds, order or memo; and what stages hold adds up.
  *
- *     solver_stages [FROM [UNTIL]]    those questions instead of the first 60 */
+ *     solver_stages [FROM [UNTIL]]    those questions instead of 60 */
 #include "best.h"
 #include "free.h"
 #include "grid.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUESTIONS = TOPT_TEST_SIZE(60) };
+enum { FIRST = 130, QUESTIONS = TOPT_TEST_SIZE(60) };
 
 /* 'experts': of each feed-forward half, of which a token takes two; 0: it has none. */
 static struct topt_model *decoder(int layers, int hidden, int vocab, int batch,
@@ -286,7 +286,8 @@ int main(int argc, char **argv)
 {
     struct topt_hw *hw = topt_hw_load("a100-40-dgx", NULL);
     struct found n = {0};
-    int from = argc > 1 ? atoi(argv[1]) : 0, until = argc > 2 ? atoi(argv[2]) : QUESTIONS;
+    int from = argc > 1 ? atoi(argv[1]) : FIRST;
+    int until = argc > 2 ? atoi(argv[2]) : from + QUESTIONS;
     int all = until - from;
     for (int i = from; i < until; i++)
         ask((uint64_t)i, hw, &n);

@@ -428,6 +428,8 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     at->settings.stages = v->stages;
     at->settings.stage_chunks = v->virtual_stages;
     at->settings.even_stages = topt_request_even_stages(s->request);
+    at->settings.ring = at->searched.ring =
+        v->context > 1 && s->request->framework->context & TOPT_CONTEXT_RING;
     at->settings.order = v->order;
     at->settings.rest_f32 = at->searched.rest_f32 = rest_f32;
     at->settings.tables = at->searched.tables = tables;

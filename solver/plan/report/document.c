@@ -195,7 +195,7 @@ static const char *context_word(const struct topt_plan_facts *f)
             f->strategy->config[i].dim[axis] >= 0 &&
             topt_op_split(&m->op[i], f->strategy->config[i].dim[axis]) ==
                 TOPT_SPLIT_FEATURE;
-    return heads ? "a2a" : "all_gather";
+    return heads ? "a2a" : f->k->settings->ring ? "p2p" : "all_gather";
 }
 
 /* One choice for the whole model, as scripts of other frameworks are told: devices over
@@ -367,6 +367,7 @@ static const struct setting setting[] = {
      .words = TOPT_LOW_COUNT},
     {"low_apart", FLAG, AT(low_apart)},
     {"experts_apart", FLAG, AT(experts_apart)},
+    {"ring", FLAG, AT(ring)},
     {"low_params", FLAG, AT(low_params)},
     {"dispatch", WORD, AT(dispatch), TOPT_DISPATCH_ALLTOALL, .what = "dispatch",
      .word = topt_dispatch_name, .words = TOPT_DISPATCH_COUNT},

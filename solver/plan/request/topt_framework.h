@@ -21,8 +21,13 @@ enum topt_tensor_where {
 
 struct topt_tensor_rules;
 
-/* What attention does over context ranks: it gathers keys and values, or exchanges positions for heads. */
-enum topt_context { TOPT_CONTEXT_GATHER = 1, TOPT_CONTEXT_HEADS = 2 };
+/* What attention does over context ranks: it gathers keys and values, exchanges positions for heads, or has keys and values
+ * go around. */
+enum topt_context {
+    TOPT_CONTEXT_GATHER = 1,
+    TOPT_CONTEXT_HEADS = 2,
+    TOPT_CONTEXT_RING = 4
+};
 
 /* The kernels that a framework ran by default in its releases of a year and later; the last age goes back
  * to the beginning. */

@@ -133,7 +133,7 @@ static int price_entry(struct pricing *x, int i, int j, struct topt_error *err)
     struct topt_edge_alternative at[2];
     if (trained)
         back = topt_moves_at(x->e->moves, b[1], a[1]);
-    topt_low_moves(from, to, &there, trained ? &back : NULL);
+    topt_edge_moves(from, to, &there, trained ? &back : NULL);
     int n = topt_edge_alternatives(&x->p->k, from, to, a[0] == b[0], &there,
                                    trained ? &back : NULL, at);
     if (x->restricted)

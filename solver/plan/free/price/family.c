@@ -362,7 +362,9 @@ static int same_end(const struct topt_edge_end *a, const struct topt_edge_end *b
            topt_layout_equal(&a->grad, &b->grad) && a->hub == b->hub &&
            a->hub_keep == b->hub_keep && a->recompute == b->recompute &&
            a->needed == b->needed && a->others_bytes == b->others_bytes &&
-           a->op_bytes == b->op_bytes && a->out_bytes == b->out_bytes;
+           a->op_bytes == b->op_bytes && a->out_bytes == b->out_bytes &&
+           a->ring == b->ring && a->ring_ns[0] == b->ring_ns[0] &&
+           a->ring_ns[1] == b->ring_ns[1];
 }
 
 static int32_t *slot_of(const struct classes *c, const struct topt_edge_end *e)
