@@ -115,11 +115,13 @@ static int read_optimizer(struct run *r)
     char *name = NULL;
     if (run_text(r, "--optimizer", &name) < 0)
         return -1;
-    int adam = !name || !strcmp(name, "adam"), sgd = name && !strcmp(name, "sgd");
-    int rc = adam || sgd ? 0
-                         : topt_fail(r->err, TOPT_ERR_INVAL,
-                                     "--optimizer %.40s has no counterpart here", name);
-    run_word(r, "optimizer", adam ? "adamw" : "momentum");
+    int adam = !name || !strcmp(name, "adam"), sgd = name && !strcmp(name, "sgd"),
+        muon = name && (!strcmp(name, "muon") || !strcmp(name, "dist_muon"));
+    int rc = adam || sgd || muon
+                 ? 0
+                 : topt_fail(r->err, TOPT_ERR_INVAL,
+                             "--optimizer %.40s has no counterpart here", name);
+    run_word(r, "optimizer", adam ? "adamw" : muon ? "muon" : "momentum");
     free(name);
     return rc;
 }
@@ -191,7 +193,7 @@ static int read_others(struct run *r)
                 {"--optimizer-cpu-offload", NULL},
                 {"--tp-comm-overlap",
                  "--tp-comm-overlap: tensor parallel communication is taken "
-                 "as exposed"}};
+                 "as exposed; --tensor-overlap takes it beside products"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!run_has(r, rows[i].name))
             continue;
