@@ -390,8 +390,8 @@ static void test_ring(const struct topt_hw *hw, int64_t seq)
        (long long)got[1]);
     int64_t whole = plain.alt[0].class_bytes[TOPT_CLASS_KEPT];
     int64_t part = ring.alt[0].class_bytes[TOPT_CLASS_KEPT];
-    ok(part > 0 && llabs(4 * part - whole) < 1024, "each rank keeps its part, %lld of %lld",
-       (long long)part, (long long)whole);
+    ok(part > 0 && llabs(4 * part - whole) < 1024,
+       "each rank keeps its part, %lld of %lld", (long long)part, (long long)whole);
     topt_strategy_destroy(s);
     close_grid(&a);
     topt_model_destroy(m);
