@@ -131,8 +131,8 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "as in the framework", "none,ddp,fsdp",                                                                        \
       "advanced: communication that overlaps with compute: none, ddp or fsdp")                                          \
     X(ATTENTION, attention, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "attention", "KERNEL",                         \
-      "the framework's kernel of that year", "flash-1,flash-2,flash-3,cudnn,xformers",                                        \
-      "advanced: the attention kernel: flash-1, flash-2, flash-3, cudnn or xformers")                                   \
+      "the framework's kernel of that year", "flash-1,flash-2,flash-3,cudnn,xformers,topt",                                        \
+      "advanced: the attention kernel: flash-1, flash-2, flash-3, cudnn, xformers or topt (our runtime's)")                                   \
     X(LOSS_KERNEL, loss_kernel, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "loss-kernel", "KERNEL",                     \
       "that of the framework's own trainer", "written,in-place,chunked-saved,fused,chunked",                           \
       "the kernel of a language model's loss, from the most memory to the least: written, in-place, chunked-saved, fused or chunked") \
