@@ -41,7 +41,7 @@ static struct speedups speedups(const char *group, int one_link)
     struct topt_accpar_boards boards[TOPT_ACCPAR_KINDS];
     struct topt_error err = {0};
     struct topt_hw *hw = topt_hw_load("tpu-v2-v3", &err);
-    int kinds;
+    int kinds = 0;
     double bytes;
     must(!hw || topt_accpar_boards(hw, group, boards, &kinds, &bytes, &err), &err);
     topt_hw_destroy(hw);
