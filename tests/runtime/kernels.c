@@ -43,8 +43,9 @@ static int activate(enum topt_dtype dtype, enum topt_activation a, const double 
 static void check_extremes(enum topt_dtype dtype)
 {
     static const double x[] = {-1e30, -1e4, -60, 60, 1e4, 1e30};
-    static const enum topt_activation all[] = {TOPT_ACT_RELU, TOPT_ACT_GELU, TOPT_ACT_SILU,
-                                               TOPT_ACT_GELU_ERF, TOPT_ACT_QUICK_GELU};
+    static const enum topt_activation all[] = {TOPT_ACT_RELU, TOPT_ACT_GELU,
+                                               TOPT_ACT_SILU, TOPT_ACT_GELU_ERF,
+                                               TOPT_ACT_QUICK_GELU};
     enum { N = sizeof x / sizeof *x, ALL = sizeof all / sizeof *all };
     for (int a = 0; a < ALL; a++) {
         double y[N], slope[N], worst = 0;
