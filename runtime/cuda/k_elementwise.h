@@ -40,6 +40,9 @@ DEVICE num silu_slope(num x)
     return s * (1 + x * (1 - s));
 }
 
+/* x sigmoid(1.702 x) has the slope of x sigmoid(x) at 1.702 x. */
+#define QUICK N(1.702)
+
 DEVICE num clamp(num x, num low, num high)
 {
     return x < low ? low : x > high ? high : x;
@@ -93,7 +96,7 @@ DEVICE num activate(const struct cu_call *c, num x)
     case CU_RELU2:
         return x > 0 ? x * x : N(0);
     case CU_QUICK_GELU:
-        return x * sigmoid(N(1.702) * x);
+        return swish(x, sigmoid(QUICK * x));
     default:
         return N(cos((double)x));
     }
@@ -148,10 +151,8 @@ DEVICE num slope(const struct cu_call *c, num x)
         return N(cos((double)x));
     case CU_RELU2:
         return x > 0 ? 2 * x : N(0);
-    case CU_QUICK_GELU: {
-        num t = sigmoid(N(1.702) * x);
-        return t + N(1.702) * x * t * (1 - t);
-    }
+    case CU_QUICK_GELU:
+        return silu_slope(QUICK * x);
     default:
         return N(-sin((double)x));
     }

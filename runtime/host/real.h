@@ -22,13 +22,11 @@ typedef double real;
 #define R(x)    (x)
 #define EXP(x)  exp(x)
 #define TANH(x) tanh(x)
-#define ERFC(x) erfc(x)
 #else
 typedef float real;
 #define R(x)    ((float)(x))
 #define EXP(x)  exp_f32(x)
 #define TANH(x) tanh_f32(x)
-#define ERFC(x) erfcf(x)
 
 /* e^x of x in [-87, 88], in operations that compilers turn into vectors (a call of
  * expf they do not): with x = k ln 2 + r the result is 2^k times a polynomial in r,

@@ -6,6 +6,7 @@
  * of this thread, and the middle one of all steps counts: the least is what a step takes when everything is in the caches. */
 #include "kernels.h"
 #include "alone.h"
+#include "sweeps.h"
 #include "sample_data.h"
 #include "specimens.h"
 #include "topt_array.h"
@@ -173,7 +174,8 @@ static struct topt_kernel_sample sample_of(const struct topt_program *p,
 {
     const struct topt_op *o = &p->model->op[i->op];
     struct topt_kernel_run run = {.op = o, .kernel = i->kernel};
-    struct topt_kernel_sample s = {.kernel = i->kernel, .ns = ns};
+    struct topt_kernel_sample s = {
+        .kernel = i->kernel, .name = topt_kernel_name(i->kernel), .ns = ns};
     for (int x = 0; x < o->spec->noperands; x++) {
         run.bytes += i->value[x] >= 0 ? p->buffer[i->value[x]].bytes : 0;
         run.bytes += i->grad[x] >= 0 ? p->buffer[i->grad[x]].bytes : 0;
@@ -311,6 +313,39 @@ static int measure_model(const struct work *w, int model, const struct size *z,
     return rc;
 }
 
+/* ---- sweeps --------------------------------------------------------------------------------- */
+
+static int put_sweeps(struct topt_kernel_samples *all, const struct topt_sweep_sample *s,
+                      int n, struct topt_error *err)
+{
+    for (int i = 0; i < n; i++) {
+        if (TOPT_ROOM(all->sample, all->n, all->cap, 256))
+            return topt_nomem(err, NULL);
+        all->sample[all->n++] =
+            (struct topt_kernel_sample){.kernel = TOPT_KERNEL_COUNT,
+                                        .name = topt_sweep_name(s[i].sweep),
+                                        .variant = s[i].of,
+                                        .x = {0, (double)s[i].bytes, 0, 1},
+                                        .ns = s[i].ns};
+    }
+    return 0;
+}
+
+static int measure_sweeps(const struct work *w, int64_t most, struct topt_error *err)
+{
+    struct topt_sweep_sample s[TOPT_SWEEP_SAMPLES];
+    int first = w->all->n, n = topt_sweep_samples(most, s);
+    char what[384];
+    snprintf(what, sizeof what, "%.300s: updates, clearing and adding up", w->where);
+    if (topt_comm_agree(w->comm, put_sweeps(w->all, s, n, err), err))
+        return -1;
+    if (all_known(w, what, first))
+        return 0;
+    w->all->n = first;
+    int rc = topt_clock_sweeps(s, n, err) || put_sweeps(w->all, s, n, err) ? -1 : 0;
+    return topt_comm_agree(w->comm, rc, err) || share(w, what, first, err) ? -1 : 0;
+}
+
 int topt_measure_kernels(struct topt_comm *comm, struct topt_survey *survey,
                          const char *where, int64_t most, struct topt_kernel_samples *ret,
                          struct topt_error *err)
@@ -320,6 +355,8 @@ int topt_measure_kernels(struct topt_comm *comm, struct topt_survey *survey,
     while (n < SIZES && 2 * sizes[n].width <= most)
         n++;
     topt_survey_expect(survey, (int64_t)n * TOPT_SPECIMENS * GUESSED);
+    if (measure_sweeps(&w, most, err))
+        return topt_wrap(err, "updates");
     for (int m = 0; m < TOPT_SPECIMENS; m++)
         for (int z = 0; z < n; z++)
             if (measure_model(&w, m, &sizes[z], err))
@@ -339,13 +376,13 @@ static json_t *row_of(json_t *rows, const struct topt_kernel_sample *s)
 {
     size_t i;
     json_t *row;
-    json_array_foreach(rows, i,
-                       row) if (!strcmp(json_string_value(json_object_get(row, "kernel")),
-                                        topt_kernel_name(s->kernel)) &&
-                                !strcmp(json_string_value(json_object_get(row, "of")),
-                                        s->variant)) return row;
-    row = json_pack("{s:s, s:s, s:s, s:[]}", "kernel", topt_kernel_name(s->kernel), "of",
-                    s->variant, "type", topt_dtype_name(TOPT_F32), "samples");
+    json_array_foreach(
+        rows, i,
+        row) if (!strcmp(json_string_value(json_object_get(row, "kernel")), s->name) &&
+                 !strcmp(json_string_value(json_object_get(row, "of")),
+                         s->variant)) return row;
+    row = json_pack("{s:s, s:s, s:s, s:[]}", "kernel", s->name, "of", s->variant, "type",
+                    topt_dtype_name(TOPT_F32), "samples");
     json_array_append_new(rows, row);
     return row;
 }

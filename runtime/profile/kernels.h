@@ -8,10 +8,11 @@
 #include "topt_comm.h"
 #include "topt_hw.h"
 
-/* A kernel's numbers (topt_kernel_features) and its time, the mean of 'of' that were alike. */
+/* A kernel's numbers (topt_kernel_features), or a sweep's bytes, and its time, the mean of 'of' that were
+ * alike. */
 struct topt_kernel_sample {
     enum topt_kernel kernel;
-    const char *variant;
+    const char *name, *variant; /* of the kernel, or of the sweep */
     double x[4], ns;
     int of;
 };

@@ -35,7 +35,7 @@ static void scale_tables(json_t *tables, double by, double most)
     json_object_foreach(tables, key, pairs) scale_pairs(pairs, by, most);
 }
 
-/* Times of single kernels that were measured: elementwise ones, or all others. */
+/* Times of single kernels that were measured: elementwise ones and sweeps, or all others. */
 static void scale_kernels(json_t *device, int elementwise, double by)
 {
     size_t i, n;
@@ -44,8 +44,9 @@ static void scale_kernels(json_t *device, int elementwise, double by)
     {
         enum topt_kernel k =
             topt_kernel_named(json_string_value(json_object_get(row, "kernel")));
-        if (k == TOPT_KERNEL_COUNT ||
-            (topt_kernel_work(k) == TOPT_WORK_ELEMENTWISE) != elementwise)
+        int of_bytes =
+            k == TOPT_KERNEL_COUNT || topt_kernel_work(k) == TOPT_WORK_ELEMENTWISE;
+        if (of_bytes != elementwise)
             continue;
         json_array_foreach(json_object_get(row, "samples"), n, sample)
         {

@@ -1114,6 +1114,15 @@ struct topt_time topt_hw_kernel(const struct topt_hw *hw, enum topt_dtype t,
     return (struct topt_time){round_up(among(hw, ns, devices)), hw->kernels};
 }
 
+struct topt_time topt_hw_sweep(const struct topt_hw *hw, enum topt_dtype t,
+                               enum topt_sweep p, const char *of, int64_t bytes,
+                               int devices)
+{
+    double ns = bytes > 0 ? topt_sweep_times_ns(hw->times, t, p, of, bytes) : 0;
+    return ns > 0 ? (struct topt_time){round_up(among(hw, ns, devices)), hw->kernels}
+                  : topt_hw_compute(hw, t, TOPT_WORK_ELEMENTWISE, 0, bytes, devices);
+}
+
 double topt_hw_product_share(const struct topt_hw *hw, enum topt_dtype t)
 {
     return hw->products[t].share;

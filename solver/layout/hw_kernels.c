@@ -17,6 +17,7 @@
 #include "topt_json.h"
 
 enum {
+    KINDS = TOPT_KERNEL_COUNT + TOPT_SWEEP_COUNT,
     FEATURES = 4,
     NUMBERS = FEATURES + 1,
     NEAREST = 4,
@@ -32,7 +33,7 @@ struct sample {
 };
 
 struct row {
-    enum topt_kernel kernel;
+    int kernel; /* enum topt_kernel; from TOPT_KERNEL_COUNT on, enum topt_sweep */
     enum topt_dtype type;
     const char *variant; /* of the document, which the table holds */
     int n;
@@ -42,7 +43,7 @@ struct row {
 struct topt_kernel_times {
     json_t *doc;
     int n;
-    int first[TOPT_KERNEL_COUNT + 1]; /* rows of a kernel lie side by side */
+    int first[KINDS + 1]; /* rows of a kernel lie side by side */
     struct row row[];
 };
 
@@ -66,6 +67,12 @@ const char *topt_kernel_variant(const struct topt_op *op, enum topt_kernel kerne
         return has_table(op) ? (op->attrs.causal ? "causal relative" : "relative")
                              : (op->attrs.causal ? "causal" : "");
     return op->attrs.rms ? "rms" : "";
+}
+
+const char *topt_sweep_name(enum topt_sweep p)
+{
+    static const char *const name[] = {"zero", "sum", "update"};
+    return name[p];
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -119,6 +126,16 @@ static int read_samples(const json_t *list, size_t i, struct row *ret,
     return 0;
 }
 
+/* A kernel or a sweep; KINDS: neither. */
+static int kind_named(const char *name)
+{
+    int k = (int)topt_kernel_named(name);
+    while (name && k >= TOPT_KERNEL_COUNT && k < KINDS &&
+           strcmp(name, topt_sweep_name((enum topt_sweep)(k - TOPT_KERNEL_COUNT))) != 0)
+        k++;
+    return name ? k : KINDS;
+}
+
 static int read_row(const json_t *doc, size_t i, const char *const types[],
                     struct row *ret, struct topt_error *err)
 {
@@ -129,10 +146,10 @@ static int read_row(const json_t *doc, size_t i, const char *const types[],
     snprintf(path, sizeof path, "device.kernels[%zu]", i);
     if (topt_json_only(doc, path, fields, err))
         return -1;
-    ret->kernel = topt_kernel_named(json_string_value(json_object_get(doc, "kernel")));
+    ret->kernel = kind_named(json_string_value(json_object_get(doc, "kernel")));
     while (type && types[t] && strcmp(types[t], type) != 0)
         t++;
-    if (ret->kernel == TOPT_KERNEL_COUNT)
+    if (ret->kernel == KINDS)
         return refuse(i, "kernel must be the name of a kernel", err);
     if (!type || !types[t])
         return refuse(i, "type must be the name of a type", err);
@@ -151,8 +168,8 @@ static int by_kernel(const void *a, const void *b)
 static void index_rows(struct topt_kernel_times *all)
 {
     qsort(all->row, (size_t)all->n, sizeof *all->row, by_kernel);
-    for (int k = 0, i = 0; k <= TOPT_KERNEL_COUNT; k++) {
-        while (i < all->n && (int)all->row[i].kernel < k)
+    for (int k = 0, i = 0; k <= KINDS; k++) {
+        while (i < all->n && all->row[i].kernel < k)
             i++;
         all->first[k] = i;
     }
@@ -226,13 +243,11 @@ static void look_at(const struct row *r, const double at[FEATURES], struct near 
 }
 
 /* Rows of the variant; where there are none, of all. */
-static void look_among(const struct topt_kernel_times *times, enum topt_dtype t,
-                       const struct topt_kernel_run *run, const double at[FEATURES],
-                       struct near *s)
+static void look_among(const struct topt_kernel_times *times, enum topt_dtype t, int kind,
+                       const char *variant, const double at[FEATURES], struct near *s)
 {
-    const char *variant = topt_kernel_variant(run->op, run->kernel);
     for (int alike = 1; alike >= 0 && !s->n; alike--)
-        for (int i = times->first[run->kernel]; i < times->first[run->kernel + 1]; i++)
+        for (int i = times->first[kind]; i < times->first[kind + 1]; i++)
             if (times->row[i].type == t &&
                 (!alike || !strcmp(times->row[i].variant, variant)))
                 look_at(&times->row[i], at, s);
@@ -250,16 +265,13 @@ void topt_kernel_features(const struct topt_kernel_run *run, double ret[4])
                    : fmax(1, (double)(o->attrs.kernel_h * o->attrs.kernel_w));
 }
 
-double topt_kernel_times_ns(const struct topt_kernel_times *times, enum topt_dtype t,
-                            const struct topt_kernel_run *run)
+static double times_ns(const struct topt_kernel_times *times, enum topt_dtype t, int kind,
+                       const char *variant, const double x[FEATURES])
 {
     struct near s = {.n = 0};
-    double x[FEATURES], at[FEATURES], sum = 0, weights = 0;
-    if (!times->n)
-        return 0;
-    topt_kernel_features(run, x);
+    double at[FEATURES], sum = 0, weights = 0;
     features_of(x, at);
-    look_among(times, t, run, at, &s);
+    look_among(times, t, kind, variant, at, &s);
     if (!s.n)
         return 0;
     for (int i = 0; i < s.n; i++) {
@@ -268,4 +280,22 @@ double topt_kernel_times_ns(const struct topt_kernel_times *times, enum topt_dty
         weights += weight;
     }
     return work_of(x[0], x[1]) * exp(sum / weights);
+}
+
+double topt_kernel_times_ns(const struct topt_kernel_times *times, enum topt_dtype t,
+                            const struct topt_kernel_run *run)
+{
+    double x[FEATURES];
+    if (!times->n)
+        return 0;
+    topt_kernel_features(run, x);
+    return times_ns(times, t, (int)run->kernel, topt_kernel_variant(run->op, run->kernel),
+                    x);
+}
+
+double topt_sweep_times_ns(const struct topt_kernel_times *times, enum topt_dtype t,
+                           enum topt_sweep p, const char *of, int64_t bytes)
+{
+    const double x[FEATURES] = {0, (double)bytes, 0, 1};
+    return times_ns(times, t, TOPT_KERNEL_COUNT + (int)p, of, x);
 }

@@ -2,7 +2,7 @@
 #ifndef TOPT_HW_KERNELS_H
 #define TOPT_HW_KERNELS_H
 
-#include "topt_hw.h"
+#include "topt_hw_sweep.h"
 
 struct topt_kernel_times; /* opaque: the rows of one device */
 
@@ -17,5 +17,8 @@ void topt_kernel_times_free(struct topt_kernel_times *times);
 /* Nanoseconds of a run by the samples of its kernel; 0 where there are none. */
 double topt_kernel_times_ns(const struct topt_kernel_times *times, enum topt_dtype t,
                             const struct topt_kernel_run *run);
+/* The same of a sweep. */
+double topt_sweep_times_ns(const struct topt_kernel_times *times, enum topt_dtype t,
+                           enum topt_sweep p, const char *of, int64_t bytes);
 
 #endif

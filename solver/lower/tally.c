@@ -10,6 +10,7 @@
 #include "muon.h"
 #include "param.h"
 #include "rows.h"
+#include "topt_hw_sweep.h"
 
 #include <string.h>
 
@@ -161,6 +162,14 @@ static struct topt_time elementwise(const struct topt_tally *t, int64_t bytes)
 {
     return topt_hw_compute(t->k->hw, t->k->settings->dtype, TOPT_WORK_ELEMENTWISE, 0,
                            bytes, t->k->mesh->devices);
+}
+
+static struct topt_time sweep(const struct topt_tally *t, enum topt_sweep p,
+                              int64_t bytes)
+{
+    const struct topt_settings *s = t->k->settings;
+    const char *of = p == TOPT_SWEEP_UPDATE ? topt_optimizer_name(s->optimizer) : "";
+    return topt_hw_sweep(t->k->hw, s->dtype, p, of, bytes, t->k->mesh->devices);
 }
 
 /* In a loop a kernel touches, of an operand along the loop's dimension, one count. */
@@ -345,12 +354,6 @@ static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
     return time;
 }
 
-static struct topt_time all_reduce(const struct topt_tally *t, uint32_t axes,
-                                   int64_t bytes)
-{
-    return topt_router_time(t->k->router, TOPT_ALL_REDUCE, axes, bytes);
-}
-
 /* A window's elements beside the block come from the neighbours. */
 static struct topt_time halo(const struct topt_tally *t, const struct topt_instr *i)
 {
@@ -432,12 +435,10 @@ static struct topt_time update_all(struct topt_tally *t, const struct topt_instr
     int64_t numbers = bytes_of(t, i->a) / topt_element_bytes(s, TOPT_ELEM_REAL);
     if (t->named[i->b].rows || i->axes)
         return topt_rows_update_price(&(struct topt_seen){t->k, t->named, t->len}, i);
-    int64_t bytes = 4 * steps * numbers;
-    if (!steps)
-        bytes = 2 * (bytes_of(t, i->a) + bytes_of(t, i->c) + bytes_of(t, i->d) +
-                     bytes_of(t, i->e)) +
-                bytes_of(t, i->b);
-    struct topt_time time = elementwise(t, bytes + unscaled_bytes(t, i->b));
+    int64_t rest = bytes_of(t, i->a) + bytes_of(t, i->c) + bytes_of(t, i->d);
+    int64_t bytes =
+        steps ? 4 * steps * numbers : 2 * (rest + bytes_of(t, i->e)) + bytes_of(t, i->b);
+    struct topt_time time = sweep(t, TOPT_SWEEP_UPDATE, bytes + unscaled_bytes(t, i->b));
     if (s->eager & TOPT_EAGER_LOOP)
         t->kernels = kernels;
     for (int n = 1; n < t->kernels; n++)
@@ -468,12 +469,12 @@ struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr 
     case TOPT_I_MOVE:
         return move(t, i);
     case TOPT_I_REDUCE:
-        return all_reduce(t, i->axes, bytes_of(t, i->a));
+    case TOPT_I_LOSS:
+        return topt_router_time(t->k->router, TOPT_ALL_REDUCE, i->axes,
+                                i->kind == TOPT_I_LOSS ? 8 : bytes_of(t, i->a));
     case TOPT_I_HALO:
     case TOPT_I_HALO_ADD:
         return halo(t, i);
-    case TOPT_I_LOSS:
-        return all_reduce(t, i->axes, 8);
     case TOPT_I_ROWS_FETCH:
     case TOPT_I_ROWS_ADD:
         *ret_network = i->axes != 0;
@@ -486,9 +487,9 @@ struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr 
     case TOPT_I_KERNEL:
         return kernel(t, i);
     case TOPT_I_ZERO:
-        return elementwise(t, t->named[i->a].rows ? 0 : bytes_of(t, i->a));
+        return sweep(t, TOPT_SWEEP_ZERO, t->named[i->a].rows ? 0 : bytes_of(t, i->a));
     case TOPT_I_ADD:
-        return elementwise(t, 3 * bytes_of(t, i->a));
+        return sweep(t, TOPT_SWEEP_ADD, 3 * bytes_of(t, i->a));
     case TOPT_I_UPDATE:
         return update(t, i);
     case TOPT_I_UNPACK:

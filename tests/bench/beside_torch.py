@@ -35,7 +35,7 @@ def shares(text):
     """Of a step's time: products, attention, elementwise operators, the optimizer."""
     unit = {"s": 1e3, "ms": 1.0, "us": 1e-3, "ns": 1e-6}
     part = {"products": 0.0, "attention": 0.0, "elementwise": 0.0, "update": 0.0, "other": 0.0}
-    for name, number, u in re.findall(r"^  (\w+) +([\d.]+) (\w+) a step", text, re.M):
+    for name, number, u in re.findall(r"^  (\w+) +([\d.]+) (\w+) per step", text, re.M):
         kind = ("products" if name.startswith("linear") else "attention" if name.startswith("atten") else
                 name if name in part else "elementwise")
         part[kind] += float(number) * unit[u]

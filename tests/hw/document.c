@@ -5,6 +5,7 @@
 
 #include "hw_impl.h"
 #include "tap.h"
+#include "topt_hw_sweep.h"
 #include "topt_json.h"
 
 #define DEVICE                                                                           \
@@ -174,8 +175,10 @@ static void bands(void)
     struct topt_hw *hw = parse(DOC(NODE "," CLUSTER, ""), &err);
     topt_hw_runtime_bytes(hw, &low, &high);
     ok(low == 0 && high == 100, "the runtime may take the whole reserve");
-    ok(topt_hw_bands(hw)[TOPT_BASIS_MEASURED].above == 0.05 &&
-           topt_hw_bands(hw)[TOPT_BASIS_ANALYTIC].above > 0.05,
+    const struct topt_band *measured = &topt_hw_bands(hw)[TOPT_BASIS_MEASURED],
+                           *analytic = &topt_hw_bands(hw)[TOPT_BASIS_ANALYTIC];
+    ok(measured->above == 0.05 &&
+           analytic->below + analytic->above > measured->below + measured->above,
        "bands where nothing is said");
     topt_hw_destroy(hw);
     hw = parse(DOC(NODE "," CLUSTER, ",'bands':{'analytic':0.5}"), &err);
@@ -652,9 +655,40 @@ static void single_kernels(void)
     refuses(CLOCKED("[[1,2,3,4,-5]]"), "device.kernels[0].samples");
 }
 
+/* Updates go by their bytes and the optimizer; clearing, of which there are no samples, by the rate. */
+static void sweeps(void)
+{
+    struct topt_error err = {0};
+    struct topt_hw *hw = parse(
+        CLOCKED("[[8,8,1,1,9]]},{'kernel':'update','of':'sgd','type':'f32','samples':"
+                "[[0,1200,0,1,70]]},{'kernel':'update','of':'adam','type':'f32',"
+                "'samples':[[0,2800,0,1,300],[0,280000,0,1,20000]]"),
+        &err);
+    ok(hw != NULL, "a profile of updates %s", err.text);
+    const struct {
+        enum topt_sweep sweep;
+        const char *of;
+        int64_t bytes, least, most;
+    } row[] = {{TOPT_SWEEP_UPDATE, "adam", 2800, 299, 301},
+               {TOPT_SWEEP_UPDATE, "adam", 28000, 2000, 3000},
+               {TOPT_SWEEP_UPDATE, "sgd", 1200, 70, 71},
+               {TOPT_SWEEP_UPDATE, "adamw", 2800, 200, 301},
+               {TOPT_SWEEP_ZERO, "", 5000, 5000, 5011},
+               {TOPT_SWEEP_UPDATE, "adam", 0, 10, 10}};
+    for (size_t i = 0; hw && i < sizeof row / sizeof *row; i++) {
+        int64_t ns =
+            topt_hw_sweep(hw, TOPT_F32, row[i].sweep, row[i].of, row[i].bytes, 1).ns;
+        ok(ns >= row[i].least && ns <= row[i].most, "%s %s of %lld bytes takes %lld",
+           topt_sweep_name(row[i].sweep), row[i].of, (long long)row[i].bytes,
+           (long long)ns);
+    }
+    topt_hw_destroy(hw);
+}
+
 int main(void)
 {
     single_kernels();
+    sweeps();
     groups();
     kernels_by_size("matmul", TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION);
     kernels_by_size("attention", TOPT_WORK_ATTENTION, TOPT_WORK_MATMUL);

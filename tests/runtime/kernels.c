@@ -1,49 +1,82 @@
 /* kernels.c - the host kernels of dense models and attention, and the optimizer's updates. */
 #include "dense_fixtures.h"
 
+enum { POINTS = 64 };
+
+/* An activation and its slope at 'n' numbers. */
+static int activate(enum topt_dtype dtype, enum topt_activation a, const double *x, int n,
+                    double *ret, double *ret_slope)
+{
+    struct topt_attrs table = {.vocab = 2, .features = n}, attrs = {.activation = a};
+    struct topt_model *m = topt_model_create("test", 1, 1, NULL);
+    int e = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
+    double at[4][POINTS]; /* x, what follows, ones, slopes: in the memory of the type */
+    float *f[4] = {(float *)at[0], (float *)at[1], (float *)at[2], (float *)at[3]};
+    struct topt_device d;
+    if (topt_device_open_host(dtype, &d, NULL) ||
+        topt_model_add(m, "unary", "u", 1, &e, &attrs, NULL) < 0)
+        abort();
+    for (int i = 0; i < n; i++)
+        if (dtype == TOPT_F64)
+            at[0][i] = x[i], at[2][i] = 1;
+        else
+            f[0][i] = (float)x[i], f[2][i] = 1;
+    struct topt_kernel_call c = {.op = &m->op[1],
+                                 .kernel = TOPT_K_UNARY_FWD,
+                                 .len = {1, 1, n},
+                                 .box = {{{0}, {1, 1, n}}, {{0}, {1, 1, n}}},
+                                 .value = {at[0], at[1]},
+                                 .grad = {at[3], at[2]}};
+    int rc = d.ops->kernel(&d, &c, NULL);
+    c.kernel = TOPT_K_UNARY_BWD;
+    rc |= d.ops->kernel(&d, &c, NULL);
+    for (int i = 0; i < n; i++) {
+        ret[i] = dtype == TOPT_F64 ? at[1][i] : (double)f[1][i];
+        ret_slope[i] = dtype == TOPT_F64 ? at[3][i] : (double)f[3][i];
+    }
+    topt_device_close(&d);
+    topt_model_destroy(m);
+    return rc;
+}
+
 /* Activations far from 0: the value and the slope of the line they have become. */
 static void check_extremes(enum topt_dtype dtype)
 {
     static const double x[] = {-1e30, -1e4, -60, 60, 1e4, 1e30};
-    enum { N = sizeof x / sizeof *x };
-    struct topt_attrs table = {.vocab = 2, .features = N};
-    struct topt_device d;
-    if (topt_device_open_host(dtype, &d, NULL))
-        abort();
-    for (int a = TOPT_ACT_RELU; a <= TOPT_ACT_SILU; a++) {
-        struct topt_attrs attrs = {.activation = a};
-        struct topt_model *m = topt_model_create("test", 1, 1, NULL);
-        int e = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
-        if (topt_model_add(m, "unary", "u", 1, &e, &attrs, NULL) < 0)
-            abort();
-        double in[N], out[N], ones[N], slope[N], worst = 0;
-        float *f[4] = {(float *)in, (float *)out, (float *)ones, (float *)slope};
+    static const enum topt_activation all[] = {TOPT_ACT_RELU, TOPT_ACT_GELU,
+                                               TOPT_ACT_SILU, TOPT_ACT_GELU_ERF,
+                                               TOPT_ACT_QUICK_GELU};
+    enum { N = sizeof x / sizeof *x, ALL = sizeof all / sizeof *all };
+    for (int a = 0; a < ALL; a++) {
+        double y[N], slope[N], worst = 0;
+        int rc = activate(dtype, all[a], x, N, y, slope);
         for (int i = 0; i < N; i++) {
-            in[i] = ones[i] = 0;
-            if (dtype == TOPT_F64)
-                in[i] = x[i], ones[i] = 1;
+            worst = fmax(worst, fabs(y[i] - (x[i] > 0 ? x[i] : 0)) / fmax(1, fabs(y[i])));
+            worst = fmax(worst, fabs(slope[i] - (x[i] > 0)));
         }
-        for (int i = 0; i < N && dtype == TOPT_F32; i++)
-            f[0][i] = (float)x[i], f[2][i] = 1;
-        struct topt_kernel_call c = {.op = &m->op[1],
-                                     .kernel = TOPT_K_UNARY_FWD,
-                                     .len = {1, 1, N},
-                                     .box = {{{0}, {1, 1, N}}, {{0}, {1, 1, N}}},
-                                     .value = {in, out},
-                                     .grad = {slope, ones}};
-        int rc = d.ops->kernel(&d, &c, NULL);
-        c.kernel = TOPT_K_UNARY_BWD;
-        rc |= d.ops->kernel(&d, &c, NULL);
-        for (int i = 0; i < N; i++) {
-            double y = dtype == TOPT_F64 ? out[i] : (double)f[1][i];
-            double s = dtype == TOPT_F64 ? slope[i] : (double)f[3][i];
-            worst = fmax(worst, fabs(y - (x[i] > 0 ? x[i] : 0)) / fmax(1, fabs(y)));
-            worst = fmax(worst, fabs(s - (x[i] > 0)));
-        }
-        ok(!rc && worst < 1e-6, "activation %d far out in %s (off by %.1e)", a,
-           topt_dtype_name(dtype), worst);
-        topt_model_destroy(m);
+        ok(!rc && worst < 1e-6, "%s far out in %s (off by %.1e)",
+           topt_activation_name(all[a]), topt_dtype_name(dtype), worst);
     }
+}
+
+/* The GELU of a normal distribution, whose f32 goes by a polynomial, beside that of the C library. */
+static void check_gelu_erf(void)
+{
+    enum { ROUNDS = 100 };
+    double x[POINTS], y[POINTS], slope[POINTS], worst = 0;
+    int rc = 0;
+    for (int k = 0; k < ROUNDS; k++) {
+        for (int i = 0; i < POINTS; i++)
+            x[i] = (double)(float)(26.0 * (k + ROUNDS * i) / (ROUNDS * POINTS) - 13);
+        rc |= activate(TOPT_F32, TOPT_ACT_GELU_ERF, x, POINTS, y, slope);
+        for (int i = 0; i < POINTS; i++) {
+            double below = erfc(-x[i] / sqrt(2)) / 2;
+            double density = exp(-x[i] * x[i] / 2) / sqrt(2 * acos(-1));
+            worst = fmax(worst, fabs(y[i] - x[i] * below) / fmax(1, fabs(x[i])));
+            worst = fmax(worst, fabs(slope[i] - (below + x[i] * density)));
+        }
+    }
+    ok(!rc && worst < 3e-7, "the exact gelu in f32 is exact (off by %.1e)", worst);
 }
 
 static void check_updates(void)
@@ -82,6 +115,7 @@ int main(void)
         check_operator(&dense_fixtures[i]);
     check_extremes(TOPT_F32);
     check_extremes(TOPT_F64);
+    check_gelu_erf();
     check_updates();
     struct topt_error err = {0};
     ok(topt_device_open_host(TOPT_BF16, &d, &err) && err.code == TOPT_ERR_INVAL,

@@ -54,7 +54,7 @@ import json
 rows = {(r["kernel"], r["of"]): r["samples"] for r in json.load(open("two.json"))["device"]["kernels"]}
 wanted = ["linear", "attention_bwd causal", "attention ", "ssd_bwd", "selective_scan", "delta_rule", "causal_conv", "conv_bwd_w", "pool_bwd",
           "batch_norm_mean", "norm_apply", "norm_apply rms", "unary gelu", "unary_bwd gelu_erf", "glu silu", "experts_up", "experts_act silu",
-          "dispatch", "embedding_bwd", "xent_sum", "rotary", "load"]
+          "dispatch", "embedding_bwd", "xent_sum", "rotary", "load", "zero", "sum", "update sgd", "update adamw"]
 for w in wanted:
     kernel, _, of = w.partition(" ")
     samples = [s for k, s in rows.items() if k[0] == kernel and (not of or k[1] == of)]

@@ -18,6 +18,8 @@ echo '{"architectures": ["T5ForConditionalGeneration"], "model_type": "t5", "d_m
     "d_ff": 128, "vocab_size": 512}' >t5.json
 echo '{"architectures": ["ViTForImageClassification"], "model_type": "vit", "hidden_size": 32, "intermediate_size": 64, "image_size": 8,
     "patch_size": 4, "num_channels": 1, "num_attention_heads": 4, "num_hidden_layers": 1, "num_labels": 4}' >vit.json
+echo '{"architectures": ["ViTForImageClassification"], "model_type": "vit", "hidden_size": 64, "intermediate_size": 128, "image_size": 28,
+    "patch_size": 7, "num_channels": 1, "num_attention_heads": 4, "num_hidden_layers": 2, "num_labels": 10}' >fashion.json
 echo "{\"architectures\": [\"MixtralForCausalLM\"], \"model_type\": \"mixtral\", $small, \"num_key_value_heads\": 2, \"num_hidden_layers\": 1,
     \"num_local_experts\": 4, \"num_experts_per_tok\": 2}" >mixtral.json
 awk 'BEGIN { for (i = 0; i < 400; i++) { to = i % 5 ? "train" : "test"; word = i % 2 ? "free software" : "no warranty"
@@ -128,6 +130,20 @@ plans vit vit.json --batch 16 --optimizer adam &&
     session vit "$(steps 150)" --data train-images-idx3-ubyte --lr 0.005 --eval-data test-images-idx3-ubyte --eval-batches 5 --dropout 0.1 &&
     holds "$(last metrics-4 eval_accuracy)" ">" 0.85
 check "a ViT tells pictures apart: $(last metrics-4 eval_accuracy) of new ones"
+
+# In f32, which is alike as long as nothing has grown of what it rounds.
+fashion=/usr/share/datasets/fashion-mnist
+if [ $held = 1 ] && [ -d $fashion ]; then
+    number=f32 near=1e-5 same=60
+    plans fashion fashion.json --batch 64 --optimizer adamw &&
+        session fashion 6000 --data $fashion --order epochs --lr 0.002 --schedule cosine --warmup 200 \
+            --eval-data $fashion/t10k-images-idx3-ubyte.gz --eval-batches 156 --eval-every 3000 &&
+        holds "$(last metrics-1 eval_accuracy)" ">" 0.86 && holds "$(last metrics-4 eval_accuracy)" ">" 0.86
+    check "... of Fashion-MNIST: $(last metrics-1 eval_accuracy), $(last metrics-2 eval_accuracy), $(last metrics-4 eval_accuracy)"
+    number=f64 near=1e-6 same=
+else
+    echo "# Fashion-MNIST is learnt where figures are held, and Debian's dataset-fashion-mnist is installed"
+fi
 
 # ---- Mixtral, its experts balanced
 plans mixtral mixtral.json --batch 8 --seq 32 --optimizer momentum &&
