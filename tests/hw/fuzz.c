@@ -8,7 +8,7 @@
 #include "tap.h"
 #include "topt_json.h"
 
-enum { ROUNDS = 6000, CAP = 16384 };
+enum { ROUNDS = 6000, CAP = 65536 };
 
 static int loaded, refused, wrong;
 
