@@ -16,9 +16,10 @@
  *       userbuffers, over links of one node.
  *   torchtitan's enable_async_tensor_parallel (distributed/compile.py at b5bcd76), of compiled models: PyTorch's
  *       fused_all_gather_matmul and fused_matmul_reduce_scatter, over symmetric memory. */
+#include "beside.h"
+
 #include "low.h"
 #include "ring.h"
-
 #include "topt_minmax.h"
 
 /* The time of an operator's products in one direction beside which its result ('made') or input moves, along the axes
@@ -101,17 +102,6 @@ void topt_edge_moves(const struct topt_costing *k, int tensor,
     hide(k, there, rounds * value->beside_ns[0]);
     if (back)
         hide(k, back, rounds * grad->beside_ns[1]);
-}
-
-int topt_gathered_for(const struct topt_model *m, const struct topt_buffer *b,
-                      const struct topt_instr *i)
-{
-    if (i->kind != TOPT_I_MOVE || i->move.kind != TOPT_MOVE_ALL_GATHER || b->operand < 0)
-        return -1;
-    const struct topt_operand *x = &m->op[b->op].operand[b->operand];
-    return x->role == TOPT_INPUT    ? m->tensor[x->tensor].producer
-           : x->role == TOPT_OUTPUT ? i->op
-                                    : -1;
 }
 
 int64_t topt_beside_move(const struct topt_costing *k, const struct topt_program *p,

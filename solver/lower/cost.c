@@ -3,6 +3,7 @@
  *
  * A strategy's cost (strategy_total.c) is the plain sum over them, plus caps on what is in
  * flight. */
+#include "beside.h"
 #include "low.h"
 #include "operator.h"
 #include "param.h"

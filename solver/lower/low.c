@@ -94,6 +94,17 @@ int topt_low_moved_permille(const struct topt_settings *s, const struct topt_mod
     return recipes[s->low].kept / topt_dtype_bytes(s->dtype);
 }
 
+int topt_gathered_for(const struct topt_model *m, const struct topt_buffer *b,
+                      const struct topt_instr *i)
+{
+    if (i->kind != TOPT_I_MOVE || i->move.kind != TOPT_MOVE_ALL_GATHER || b->operand < 0)
+        return -1;
+    const struct topt_operand *x = &m->op[b->op].operand[b->operand];
+    return x->role == TOPT_INPUT    ? m->tensor[x->tensor].producer
+           : x->role == TOPT_OUTPUT ? i->op
+                                    : -1;
+}
+
 struct topt_low_casts topt_low_casts(const struct topt_settings *s,
                                      const struct topt_op *o, const int64_t *len,
                                      int backward)

@@ -4,9 +4,10 @@
  * written as fragments into the sink that records, between what is allocated once,
  * what starts a step and what ends it.  Layouts follow from configurations: that of
  * the place where a tensor waits is its hub's, or the producer's where it has none. */
-#include "operator.h"
+#include "beside.h"
 #include "dataflow.h"
 #include "low.h"
+#include "operator.h"
 #include "param.h"
 #include "recompute.h"
 #include "record.h"

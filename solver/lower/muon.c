@@ -6,7 +6,7 @@
  *   DeepSpeed edaa722, runtime/zero/muon: ZeRO-1 and ZeRO-2, on the rank that has the matrix; the Gram form.
  *   PyTorch v2.14.1, torch/optim/_muon.py: whole on every replica.
  * Ranks are taken to have equal parts of the products; with fewer matrices than ranks, some have none and others one. */
-#include "low.h"
+#include "muon.h"
 
 int topt_muon_updates(const struct topt_settings *s, const struct topt_model *m, int op,
                       int operand)

@@ -27,6 +27,7 @@
 #include "param.h"
 
 #include "low.h"
+#include "muon.h"
 #include "rows.h"
 #include "topt_named.h"
 

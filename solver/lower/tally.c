@@ -7,6 +7,7 @@
 #include "tally.h"
 
 #include "low.h"
+#include "muon.h"
 #include "param.h"
 #include "rows.h"
 
