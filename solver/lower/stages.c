@@ -316,6 +316,7 @@ static int pieces_of(const struct stages *x, int first, int last, int parts,
             }
             t->compute_ns /= rounds;
             t->waited_ns /= rounds;
+            t->ahead_ns /= rounds;
             t->exchange_ns /= rounds;
             t->gather_ns /= rounds;
             t->reduce_ns /= rounds;

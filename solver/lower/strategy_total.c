@@ -269,13 +269,19 @@ static void add_bytes(struct topt_totals *t, int op, const struct topt_fragment_
         t->layers.stays[t->piece[op]][i] += c->class_bytes[i];
 }
 
-/* Add the cost of a piece of operator 'op'. */
+/* Add the cost of a piece of operator 'op'.  Backward, what moves between operators that joined the first of a piece
+ * comes before that one, which has the parameters. */
 static int add(struct total *s, int op, const struct topt_fragment_cost *c)
 {
     if (join_sums(&s->cost->sum, c, s->err))
         return -1;
-    if (s->t->spent)
-        topt_piece_time_add(&s->t->spent[s->t->piece[op]], &c->spent);
+    if (s->t->spent) {
+        struct topt_piece_time spent = c->spent;
+        struct topt_part_time *back = &spent.at[TOPT_DURING_BACKWARD];
+        if (op && s->t->piece[op] == s->t->piece[op - 1])
+            back->ahead_ns = back->waited_ns;
+        topt_piece_time_add(&s->t->spent[s->t->piece[op]], &spent);
+    }
     if (s->t->bytes)
         add_bytes(s->t, op, c);
     int with = topt_recomputed_with(s->t->model, s->t->settings, op);

@@ -50,6 +50,7 @@ void topt_piece_time_add(struct topt_piece_time *sum, const struct topt_piece_ti
         a->compute_ns += b->compute_ns;
         a->weights_ns += b->weights_ns;
         a->waited_ns += b->waited_ns;
+        a->ahead_ns += b->ahead_ns;
         a->exchange_ns += b->exchange_ns;
         a->gather_ns += b->gather_ns;
         a->reduce_ns += b->reduce_ns;
@@ -257,8 +258,8 @@ static int go_forward(struct step *x, int p)
 static int go_backward(struct step *x, int p)
 {
     const struct topt_part_time *t = &x->piece[p].at[TOPT_DURING_BACKWARD];
-    int64_t rounds = x->micro_batches;
-    if (wait_for(x, x->there[p]) || wait_for(x, x->loaded[p]) || compute(x, t, rounds))
+    int64_t rounds = x->micro_batches, ahead = t->ahead_ns / rounds;
+    if (follow(x, ahead, t->waited_links) || wait_for(x, x->there[p]) || wait_for(x, x->loaded[p]) || compute(x, t, rounds))
         return -1;
     x->backward[p] = x->chain;
     if (x->bytes && hold_backward(x, p))
@@ -269,7 +270,7 @@ static int go_backward(struct step *x, int p)
              &reduced))
         return -1;
     x->reduced[p] = reduced < 0 ? x->reduced[p] : reduced;
-    return follow(x, t->waited_ns / rounds, t->waited_links) ? -1 : 0;
+    return follow(x, t->waited_ns / rounds - ahead, t->waited_links) ? -1 : 0;
 }
 
 /* One pass of the unit of pieces from 'from' to 'to'. */
