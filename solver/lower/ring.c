@@ -106,19 +106,14 @@ int64_t topt_ring_move(const struct topt_costing *k, const struct topt_program *
     int operand = k->settings->ring ? moved_around(k, p, i, b) : -1;
     struct topt_fragment_cost own;
     struct topt_edge_end to = {.ring = 0};
-    struct topt_move_cost there = {.network_ns = ns * rounds}, back = there;
     if (operand < 0 || topt_cost_op(k, i->op, &p->config[i->op], &own, NULL))
         return ns;
-    int gradient = b->op == i->op;
-    if (gradient) /* whose values go around again */
-        there.network_ns =
-            rounds * topt_router_time(k->router, TOPT_ALL_GATHER, i->axes,
-                                      topt_move_bytes(k->mesh, &b->shape, &i->move,
-                                                      topt_element_bytes(k->settings,
-                                                                         b->elem)))
-                         .ns;
-    there.basis_ns[0] = there.network_ns;
-    back.basis_ns[0] = back.network_ns;
+    int64_t bytes = topt_move_bytes(k->mesh, &b->shape, &i->move,
+                                    topt_element_bytes(k->settings, b->elem));
+    struct topt_move_cost back = {.network_ns = ns * rounds, .basis_ns = {ns * rounds}};
+    int64_t g = topt_router_time(k->router, TOPT_ALL_GATHER, i->axes, bytes).ns * rounds;
+    struct topt_move_cost there = {.network_ns = g, .basis_ns = {g}};
+    int gradient = b->op == i->op; /* beside which values go around again */
     topt_ring_end(k, i->op, operand, &p->config[i->op], &own, &to);
     topt_ring_moves(&to, &there, gradient ? &back : NULL);
     return (gradient ? back : there).network_ns / rounds;

@@ -275,13 +275,11 @@ static int add(struct total *s, int op, const struct topt_fragment_cost *c)
 {
     if (join_sums(&s->cost->sum, c, s->err))
         return -1;
-    if (s->t->spent) {
-        struct topt_piece_time spent = c->spent;
-        struct topt_part_time *back = &spent.at[TOPT_DURING_BACKWARD];
-        if (op && s->t->piece[op] == s->t->piece[op - 1])
-            back->ahead_ns = back->waited_ns;
-        topt_piece_time_add(&s->t->spent[s->t->piece[op]], &spent);
-    }
+    if (s->t->spent)
+        topt_piece_time_add(&s->t->spent[s->t->piece[op]], &c->spent);
+    if (s->t->spent && op && s->t->piece[op] == s->t->piece[op - 1])
+        s->t->spent[s->t->piece[op]].at[TOPT_DURING_BACKWARD].ahead_ns +=
+            c->spent.at[TOPT_DURING_BACKWARD].waited_ns;
     if (s->t->bytes)
         add_bytes(s->t, op, c);
     int with = topt_recomputed_with(s->t->model, s->t->settings, op);

@@ -50,7 +50,6 @@ void topt_piece_time_add(struct topt_piece_time *sum, const struct topt_piece_ti
         a->compute_ns += b->compute_ns;
         a->weights_ns += b->weights_ns;
         a->waited_ns += b->waited_ns;
-        a->ahead_ns += b->ahead_ns;
         a->exchange_ns += b->exchange_ns;
         a->gather_ns += b->gather_ns;
         a->reduce_ns += b->reduce_ns;

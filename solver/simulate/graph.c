@@ -27,7 +27,7 @@ struct maker {
     int chain; /* the last task on it, -1: none yet */
     int *unit_of; /* by operator: its unit */
     int unit;     /* at work, -1: none yet */
-    int *ended; /* by operator: the last task of its backward, -1: none yet */
+    int *ended; /* by operator: the last task of its backward */
     int begun;   /* the chain when the unit at work began, as 'opened' for the next one */
     int opened;  /* gathers of the unit at work wait for this; -1: for nothing */
     int *packed; /* by instruction after the micro-batches: its bucket's task, -1: none */
@@ -140,10 +140,9 @@ static int add_instr(struct maker *w, int at)
     const struct topt_instr_time *t = &w->p->time[at];
     /* Moves that only rename (slices) go with those beside them. */
     beside |= topt_overlap_has(w->o->overlap, (enum topt_async)t->async);
-    if (t->async == TOPT_ASYNC_PARAM && beside && add_edge(w, w->opened, n))
-        return -1;
-    if (t->async == TOPT_ASYNC_GRADIENT && beside && w->k->settings->by_schedule &&
-        add_edge(w, w->ended[i->op], n))
+    int reduces = t->async == TOPT_ASYNC_GRADIENT && w->k->settings->by_schedule;
+    int after = t->async == TOPT_ASYNC_PARAM ? w->opened : reduces ? w->ended[i->op] : -1;
+    if (beside && add_edge(w, after, n))
         return -1;
     if (i->kind == TOPT_I_KERNEL && i->backward)
         w->ended[i->op] = n;
@@ -297,7 +296,6 @@ static int begin(void *of, struct topt_schedule *s, struct topt_error *err)
     (void)err;
     memset(w->last, 0xff, (size_t)w->p->nbuffers * sizeof *w->last);
     memset(w->packed, 0xff, (size_t)(w->p->ninstr - w->p->micro_end) * sizeof *w->packed);
-    memset(w->ended, 0xff, (size_t)w->p->model->nops * sizeof *w->ended);
     w->chain = w->begun = w->opened = -1;
     w->micro = 0;
     w->host = w->device = 0;
@@ -338,16 +336,15 @@ int sim_schedule(const struct topt_costing *k, const struct topt_simulate_option
     topt_schedule_init(w.s, 1, topt_hw_collective_share(k->hw));
     w.last = malloc(((size_t)p->nbuffers + 1) * sizeof *w.last);
     w.packed = malloc(((size_t)(p->ninstr - p->micro_end) + 1) * sizeof *w.packed);
-    w.unit_of = calloc((size_t)p->model->nops + 1, sizeof *w.unit_of);
-    w.ended = malloc(((size_t)p->model->nops + 1) * sizeof *w.ended);
+    w.unit_of = calloc(2 * (size_t)p->model->nops + 1, sizeof *w.unit_of);
+    w.ended = w.unit_of ? w.unit_of + p->model->nops : NULL;
     if (w.unit_of)
         topt_gathered_units(p->model, k->settings, w.unit_of);
-    int rc = w.last && w.packed && w.unit_of && w.ended
+    int rc = w.last && w.packed && w.unit_of
                  ? topt_schedule_fold(w.s, &micros, MAX_TASKS, ret_folded, err)
                  : topt_nomem(err, "a simulation");
     free(w.last);
     free(w.packed);
     free(w.unit_of);
-    free(w.ended);
     return rc;
 }
