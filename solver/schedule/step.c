@@ -258,7 +258,8 @@ static int go_backward(struct step *x, int p)
 {
     const struct topt_part_time *t = &x->piece[p].at[TOPT_DURING_BACKWARD];
     int64_t rounds = x->micro_batches, ahead = t->ahead_ns / rounds;
-    if (follow(x, ahead, t->waited_links) || wait_for(x, x->there[p]) || wait_for(x, x->loaded[p]) || compute(x, t, rounds))
+    if (follow(x, ahead, t->waited_links) || wait_for(x, x->there[p]) ||
+        wait_for(x, x->loaded[p]) || compute(x, t, rounds))
         return -1;
     x->backward[p] = x->chain;
     if (x->bytes && hold_backward(x, p))

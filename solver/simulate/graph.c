@@ -27,7 +27,7 @@ struct maker {
     int chain; /* the last task on it, -1: none yet */
     int *unit_of; /* by operator: its unit */
     int unit;     /* at work, -1: none yet */
-    int *ended; /* by operator: the last task of its backward */
+    int *ended;   /* by operator: the last task of its backward */
     int begun;   /* the chain when the unit at work began, as 'opened' for the next one */
     int opened;  /* gathers of the unit at work wait for this; -1: for nothing */
     int *packed; /* by instruction after the micro-batches: its bucket's task, -1: none */
