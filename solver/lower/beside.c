@@ -108,7 +108,6 @@ int64_t topt_beside_move(const struct topt_costing *k, const struct topt_program
                          const struct topt_instr *i, int64_t ns)
 {
     const struct topt_buffer *b = i->kind == TOPT_I_MOVE ? &p->buffer[i->a] : NULL;
-    ns = b ? topt_ring_move(k, p, i, ns) : ns;
     if (!k->settings->tensor_overlap || !b || b->operand < 0)
         return ns;
     int role = (int)k->model->op[b->op].operand[b->operand].role;

@@ -84,37 +84,3 @@ void topt_ring_moves(const struct topt_edge_end *to, struct topt_move_cost *ther
         go_around(back,
                   topt_max(g + r - to->ring_ns[1], (int64_t)0) + r / (to->ring - 1));
 }
-
-/* The operand of attention whose value, or gradient, the instruction moves around; -1: none. */
-static int moved_around(const struct topt_costing *k, const struct topt_program *p,
-                        const struct topt_instr *i, const struct topt_buffer *b)
-{
-    const struct topt_op *o = i->op < 0 || b->operand < 0 ? NULL : &k->model->op[i->op];
-    int tensor = o ? k->model->op[b->op].operand[b->operand].tensor : -1;
-    for (int n = 0; o && n < o->ninputs; n++)
-        if (o->operand[o->input[n]].tensor == tensor &&
-            topt_ring_ranks(k, o, &p->config[i->op], o->input[n]) > 1)
-            return o->input[n];
-    return -1;
-}
-
-int64_t topt_ring_move(const struct topt_costing *k, const struct topt_program *p,
-                       const struct topt_instr *i, int64_t ns)
-{
-    const struct topt_buffer *b = &p->buffer[i->a];
-    int64_t rounds = k->settings->micro_batches;
-    int operand = k->settings->ring ? moved_around(k, p, i, b) : -1;
-    struct topt_fragment_cost own;
-    struct topt_edge_end to = {.ring = 0};
-    if (operand < 0 || topt_cost_op(k, i->op, &p->config[i->op], &own, NULL))
-        return ns;
-    int64_t bytes = topt_move_bytes(k->mesh, &b->shape, &i->move,
-                                    topt_element_bytes(k->settings, b->elem));
-    struct topt_move_cost back = {.network_ns = ns * rounds, .basis_ns = {ns * rounds}};
-    int64_t g = topt_router_time(k->router, TOPT_ALL_GATHER, i->axes, bytes).ns * rounds;
-    struct topt_move_cost there = {.network_ns = g, .basis_ns = {g}};
-    int gradient = b->op == i->op; /* beside which values go around again */
-    topt_ring_end(k, i->op, operand, &p->config[i->op], &own, &to);
-    topt_ring_moves(&to, &there, gradient ? &back : NULL);
-    return (gradient ? back : there).network_ns / rounds;
-}

@@ -15,8 +15,5 @@ void topt_ring_end(const struct topt_costing *k, int op, int operand,
 /* The moves to such an end and back ('back': NULL where there are no gradients). */
 void topt_ring_moves(const struct topt_edge_end *to, struct topt_move_cost *there,
                      struct topt_move_cost *back);
-/* The time of an instruction that moves, where it takes 'ns' alone. */
-int64_t topt_ring_move(const struct topt_costing *k, const struct topt_program *p,
-                       const struct topt_instr *i, int64_t ns);
 
 #endif
