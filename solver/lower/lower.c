@@ -353,15 +353,13 @@ static int64_t ring_move(const struct topt_costing *k, const struct topt_program
     struct topt_edge_end to = {.ring = 0};
     if (operand < 0 || topt_cost_op(k, i->op, &p->config[i->op], &own, NULL))
         return ns;
+    topt_ring_end(k, i->op, operand, &p->config[i->op], &own, &to);
+    if (b->op != i->op)
+        return topt_ring_wait(&to, ns * rounds, -1) / rounds;
     int64_t bytes = topt_move_bytes(k->mesh, &b->shape, &i->move,
                                     topt_element_bytes(k->settings, b->elem));
-    struct topt_move_cost back = {.network_ns = ns * rounds, .basis_ns = {ns * rounds}};
-    int64_t g = topt_router_time(k->router, TOPT_ALL_GATHER, i->axes, bytes).ns * rounds;
-    struct topt_move_cost there = {.network_ns = g, .basis_ns = {g}};
-    int gradient = b->op == i->op; /* beside which values go around again */
-    topt_ring_end(k, i->op, operand, &p->config[i->op], &own, &to);
-    topt_ring_moves(&to, &there, gradient ? &back : NULL);
-    return (gradient ? back : there).network_ns / rounds;
+    int64_t g = topt_router_time(k->router, TOPT_ALL_GATHER, i->axes, bytes).ns;
+    return topt_ring_wait(&to, g * rounds, ns * rounds) / rounds;
 }
 
 static int time_emit(struct topt_sink *sink, const struct topt_instr *i,
