@@ -87,10 +87,10 @@ static size_t mutate_once(char *text, size_t len, size_t cap)
     }
 }
 
-/* A copy of 'seed' in 'text' (of 'cap' bytes) with one to four edits. */
+/* A copy of 'seed', as far as it fits, in 'text' (of 'cap' bytes) with one to four edits. */
 __attribute__((unused)) static size_t mutate(const char *seed, char *text, size_t cap)
 {
-    size_t len = strlen(seed);
+    size_t len = strnlen(seed, cap);
     memcpy(text, seed, len);
     for (size_t n = mutate_below(4) + 1; n > 0 && len > 0; n--)
         len = mutate_once(text, len, cap);

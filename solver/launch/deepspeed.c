@@ -105,9 +105,11 @@ static void remarks(const struct job *j, struct sheet *s)
             s,
             "deepspeed.initialize() gets the optimizer (%s), the data loader "
             "%lld samples per rank at a time",
-            j->optimizer, (long long)j->micro);
-    if (j->offload & JOB_HOST_STATES)
-        topt_sheet_script(s, "the optimizer is deepspeed.ops.adam.DeepSpeedCPUAdam");
+            !(j->offload & JOB_HOST_STATES) ? j->calls
+            : strcmp(j->optimizer, "adamw")
+                ? "deepspeed.ops.adam.DeepSpeedCPUAdam with adamw_mode=False"
+                : "deepspeed.ops.adam.DeepSpeedCPUAdam",
+            (long long)j->micro);
     if (j->pp > 1)
         topt_sheet_script(s,
                           "the model is topt_pipeline.stages(LAYERS, LOSS, CLASS), and "
@@ -170,6 +172,11 @@ int topt_launch_deepspeed(const struct job *j, struct sheet *s, struct topt_erro
     if (j->tp > 1 && j->model.experts)
         return topt_job_refuse(j, "deepspeed", err,
                                "DeepSpeed does not split experts by tensor parallelism");
+    if (j->offload & JOB_HOST_STATES && strcmp(j->optimizer, "adamw") &&
+        strcmp(j->optimizer, "adam"))
+        return topt_job_refuse(j, "deepspeed --optimizer adamw", err,
+                               "DeepSpeed has Adam and AdamW on the host, not %.40s",
+                               j->optimizer);
     if (j->precision == JOB_BF16 && j->zero == 0)
         return topt_job_refuse(j, "deepspeed", err,
                                "DeepSpeed keeps optimizer states in bf16 only with ZeRO");

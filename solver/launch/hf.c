@@ -9,23 +9,6 @@
 
 #include "topt_json.h"
 
-/* As --optim and, where it needs them, --optim_args name it; NULL: Trainer has no such. */
-static const char *optimizer_of(const struct job *j)
-{
-    static const char *const names[][2] = {{"adam", "adamw_torch_fused"},
-                                           {"adamw", "adamw_torch_fused"},
-                                           {"sgd", "sgd"},
-                                           {"momentum", "sgd --optim_args momentum=0.9"},
-                                           {"adafactor", "adafactor"},
-                                           {"adam8", "adamw_8bit"},
-                                           {"paged_adamw", "paged_adamw_32bit"},
-                                           {"paged_adamw8", "paged_adamw_8bit"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(names[i][0], j->optimizer))
-            return names[i][1];
-    return NULL;
-}
-
 static int is_sharded(const struct job *j)
 {
     return topt_job_zero(j) >= 2 && (j->dp > 1 || j->offload);
@@ -85,9 +68,6 @@ static int check(const struct job *j, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INFEASIBLE,
                          "Trainer leaves no activations on the host; torchrun's script "
                          "does: topt launch --for torchrun");
-    if (!optimizer_of(j))
-        return topt_job_refuse(j, "pytorch", err, "Trainer has no optimizer %s",
-                               j->optimizer);
     return 0;
 }
 
@@ -121,7 +101,7 @@ int topt_launch_hf(const struct job *j, struct sheet *s, struct topt_error *err)
                   " train.py \\\n    --per_device_train_batch_size %lld "
                   "--gradient_accumulation_steps %lld \\\n    --optim %s --%s %s "
                   "--gradient_checkpointing %s \\\n",
-                  (long long)j->micro, (long long)j->steps, optimizer_of(j),
+                  (long long)j->micro, (long long)j->steps, j->calls,
                   j->precision == JOB_F16_MIXED ? "fp16" : "bf16",
                   topt_job_is_mixed(j) ? "True" : "False",
                   j->recompute ? "True" : "False");

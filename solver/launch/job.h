@@ -26,6 +26,7 @@ struct job_model {
 struct job {
     const json_t *plan;
     const char *id, *framework, *optimizer, *name, *hw, *mode;
+    const char *calls; /* what the target calls the optimizer; set by topt_launch() */
     enum job_precision precision;
     const char *low; /* scaling of products in few bits beside bf16; NULL: none */
     int low_params;  /* with weights in these bits */

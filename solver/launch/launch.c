@@ -14,6 +14,45 @@
 #include "topt_json.h"
 #include "topt_rendezvous.h"
 
+/* How targets name optimizers: a class that the script makes, an option, a component; or by the plan's name. */
+enum optimizer_words {
+    BY_CLASS,
+    BY_MEGATRON,
+    BY_TORCHTITAN,
+    BY_TRAINER,
+    BY_TORCHTUNE,
+    BY_NAME,
+    WORDINGS
+};
+
+/* NULL: the target has none.  Adam is AdamW without decay.  Megatron-LM's adam decays as AdamW does, and its sgd has a
+ * momentum unless it is told otherwise (core/optimizer, d98e8a6). */
+static const struct optimizer {
+    const char *name, *called[WORDINGS];
+} optimizers[] = {
+    {"sgd",
+     {"torch.optim.SGD", "sgd --sgd-momentum 0", NULL, "sgd", "torch.optim.SGD", "sgd"}},
+    {"momentum",
+     {"torch.optim.SGD with momentum=0.9", "sgd --sgd-momentum 0.9", NULL,
+      "sgd --optim_args momentum=0.9", NULL, "momentum"}},
+    {"adam",
+     {"torch.optim.Adam", "adam --weight-decay 0", "AdamW",
+      "adamw_torch_fused --weight_decay 0", "torch.optim.Adam", "adam"}},
+    {"adamw",
+     {"torch.optim.AdamW", "adam", "AdamW", "adamw_torch_fused", "torch.optim.AdamW",
+      "adamw"}},
+    {"adafactor", {"transformers.Adafactor", NULL, NULL, "adafactor", NULL, NULL}},
+    {"adam8", {"bitsandbytes.optim.AdamW8bit", NULL, NULL, "adamw_8bit", NULL, NULL}},
+    {"paged_adamw",
+     {"bitsandbytes.optim.PagedAdamW32bit", NULL, NULL, "paged_adamw_32bit", NULL, NULL}},
+    {"paged_adamw8",
+     {"bitsandbytes.optim.PagedAdamW8bit", NULL, NULL, "paged_adamw_8bit", NULL, NULL}},
+    {"row_wise_adagrad",
+     {"torchrec.optim.rowwise_adagrad.RowWiseAdagrad", NULL, NULL, NULL, NULL,
+      "row_wise_adagrad"}},
+    {"muon", {"torch.optim.Muon", "muon", NULL, NULL, NULL, NULL}},
+};
+
 /* The first target of a framework is the usual one. */
 static const struct target {
     const char *name, *framework;
@@ -27,6 +66,7 @@ static const struct target {
     /* Of pipeline stages: levels of sharding beside them, as bits; 0: a script has to have them written out.
      * Whether a stage may have several chunks, chunks unlike numbers of layers, and one between others none. */
     int stage_levels, chunks, uneven, empty;
+    enum optimizer_words words; /* for optimizers */
     int experts; /* it is told by options that experts are shared out; else the script has that written out */
 } targets[] = {
     {.name = "torchrun",
@@ -50,6 +90,7 @@ static const struct target {
     {.name = "megatron",
      .framework = "megatron",
      .write = topt_launch_megatron,
+     .words = BY_MEGATRON,
      .low = " delayed tensorwise blockwise mxfp8 nvfp4 ",
      .modules = " core_attn mlp moe shared_experts moe_act layernorm mla_up_proj ",
      .pin = {"NVIDIA/Megatron-LM", "d98e8a64ddf34856e74b24714e3bedb2f5a39553",
@@ -63,6 +104,7 @@ static const struct target {
     {.name = "torchtitan",
      .framework = "torchtitan",
      .write = topt_launch_torchtitan,
+     .words = BY_TORCHTITAN,
      .no_fp16 = "torchtitan scales no loss, so that it does not train in fp16",
      .low = " rowwise mxfp8 nvfp4 ",
      .modules = " op ",
@@ -76,6 +118,7 @@ static const struct target {
     {.name = "hf",
      .framework = "pytorch",
      .write = topt_launch_hf,
+     .words = BY_TRAINER,
      .pin = {"huggingface/transformers", "v5.12.1", "2026-08-01",
              "DDP tested on CPU with a small Llama and FSDP's arguments parsed on "
              "2026-11-23, "
@@ -83,10 +126,11 @@ static const struct target {
     {.name = "torchtune",
      .framework = "pytorch",
      .write = topt_launch_torchtune,
+     .words = BY_TORCHTUNE,
      .no_fp16 = "torchtune trains in bf16 or f32 alone",
      .pin = {"pytorch/torchtune", "bd2a0fc7c31430972728494fa01aaeeb0ebf1ba1",
              "2026-04-23", "not run"}},
-    {.name = "topt", "topt", topt_launch_topt, {0}},
+    {.name = "topt", .framework = "topt", .write = topt_launch_topt, .words = BY_NAME},
 };
 enum { NTARGETS = sizeof targets / sizeof *targets };
 
@@ -400,6 +444,19 @@ static int check_loss(const struct job *j, const struct target *t, struct sheet 
     return 0;
 }
 
+/* Find what the target calls the plan's optimizer. */
+static int name_optimizer(struct job *j, const struct target *t, struct topt_error *err)
+{
+    char again[64];
+    for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++)
+        if (!strcmp(optimizers[i].name, j->optimizer))
+            j->calls = optimizers[i].called[t->words];
+    snprintf(again, sizeof again, "%s --optimizer adamw", t->framework);
+    return j->calls ? 0
+                    : topt_job_refuse(j, again, err, "%s has no optimizer %.40s", t->name,
+                                      j->optimizer);
+}
+
 /* What a framework refuses of pipeline stages: read of Megatron-LM's arguments.py and schedules.py,
  * torchtitan's distributed/pipeline_parallel.py and DeepSpeed's runtime/pipe at the pinned commits. */
 static int check_stages(const struct job *j, const struct target *t,
@@ -523,7 +580,7 @@ int topt_launch(const json_t *plan, const char *target, int is_job, json_t **ret
     if (!t)
         return no_target(&j, target, err);
     struct sheet s = {json_array(), json_array(), json_array(), NULL};
-    int rc = check(&j, t, &s, err);
+    int rc = check(&j, t, &s, err) || name_optimizer(&j, t, err) ? -1 : 0;
     rc = rc ? rc : t->write(&j, &s, err);
     if (!rc && strcmp(j.framework, "topt"))
         rc = check_loss(&j, t, &s, err);

@@ -72,11 +72,6 @@ static void write_offload(const struct job *j, struct topt_text *t)
         number(t, "--cpu-offloading-num-layers", j->model.layers - 1);
 }
 
-static int is_muon(const struct job *j)
-{
-    return !strcmp(j->optimizer, "muon");
-}
-
 static void write_parallel(const struct job *j, struct topt_text *t)
 {
     number(t, "--tensor-model-parallel-size", j->tp);
@@ -124,12 +119,9 @@ static void write_parallel(const struct job *j, struct topt_text *t)
     write_low(j, t);
     flag(t, j->cuda_graphs,
          "--cuda-graph-impl full_iteration --no-check-for-nan-in-loss-and-grad");
-    topt_text_add(t, " \\\n    --optimizer %s",
-                  !strncmp(j->optimizer, "adam", 4) ? "adam"
-                  : is_muon(j)                      ? "muon"
-                                                    : "sgd");
+    topt_text_add(t, " \\\n    --optimizer %s", j->calls);
     /* With the distributed optimizer each matrix is updated by one rank of data parallelism. */
-    flag(t, is_muon(j) && j->tp > 1, "--muon-tp-mode duplicated");
+    flag(t, !strcmp(j->optimizer, "muon") && j->tp > 1, "--muon-tp-mode duplicated");
 }
 
 static void write_positions(const struct job *j, struct topt_text *t)
@@ -227,10 +219,6 @@ static int check(const struct job *j, struct topt_error *err)
             j, "megatron", err,
             "Megatron-LM keeps gradients and optimizer state of bf16 in "
             "f32");
-    if (strncmp(j->optimizer, "adam", 4) && strcmp(j->optimizer, "sgd") &&
-        strcmp(j->optimizer, "momentum") && !is_muon(j))
-        return topt_job_refuse(j, "megatron", err, "Megatron-LM has no optimizer %s",
-                               j->optimizer);
     return 0;
 }
 

@@ -169,6 +169,7 @@ int topt_launch_torchrun(const struct job *j, struct sheet *s, struct topt_error
     topt_sheet_script(s, "train.py imports topt_apply: start(), apply(), optimizer(), "
                          "micro_batches(), rows()");
     remark_train(j, s);
+    topt_sheet_script(s, "topt_apply.optimizer() makes a %s", j->calls);
     if (!strcmp(j->optimizer, "muon"))
         topt_sheet_script(s, "matrices of blocks are updated by torch.optim.Muon, other "
                              "parameters by AdamW: two optimizers in train.py");

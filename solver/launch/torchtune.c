@@ -61,15 +61,6 @@ static const struct known *find(const struct job_model *m)
     return NULL;
 }
 
-/* PyTorch's own optimizers, which need no other arguments than the configurations give. */
-static const char *optimizer_of(const struct job *j)
-{
-    return !strcmp(j->optimizer, "adamw")  ? "torch.optim.AdamW"
-           : !strcmp(j->optimizer, "adam") ? "torch.optim.Adam"
-           : !strcmp(j->optimizer, "sgd")  ? "torch.optim.SGD"
-                                           : NULL;
-}
-
 static int is_llama3(const struct known *k)
 {
     return !strncmp(k->name, "llama3", 6);
@@ -193,10 +184,6 @@ static int check(const struct job *j, const struct known *k, const struct recipe
         return topt_job_refuse(j, "pytorch --factors all", err,
                                "torchtune leaves activations on the host beside "
                                "checkpointing alone");
-    if (!optimizer_of(j))
-        return topt_job_refuse(j, "pytorch", err,
-                               "torchtune's configurations do not train with %s",
-                               j->optimizer);
     return 0;
 }
 
@@ -237,7 +224,7 @@ static void write_training(const struct job *j, struct topt_text *t)
     set(t, "dtype", j->precision == JOB_F32 ? "fp32" : "bf16");
     set(t, "enable_activation_checkpointing", yes(j->recompute));
     set(t, "enable_activation_offloading", yes(j->offload & JOB_HOST_KEPT));
-    set(t, "optimizer._component_", optimizer_of(j));
+    set(t, "optimizer._component_", j->calls);
     set(t, "optimizer.fused", "True");
     set(t, "compile", "False");
 }

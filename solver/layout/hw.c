@@ -14,7 +14,8 @@
  * times per byte and d the difference of its latencies.  A curve so keeps its knees, and
  * both numbers are 1 and 0 for the measured group.  A curve of one node says nothing of
  * several: there the model adds the network's part to the price inside a node, measured
- * or not.
+ * or not.  Over nodes no other collective's curve prices a permute, which takes one step where
+ * that takes many, whose knees are not its own.
  *
  * More bytes are never cheaper: a point slower than one of more bytes is lowered to it
  * (the message could have been padded), and everything else grows with S.
@@ -1339,7 +1340,9 @@ static int apart(int a, int b)
 
 static int distance(const struct curve *c, enum topt_collective kind, struct topt_group g)
 {
-    if ((c->group.nodes > 1) != (g.nodes > 1))
+    int across = g.nodes > 1;
+    if ((c->group.nodes > 1) != across ||
+        (across && kind == TOPT_PERMUTE && c->kind != TOPT_PERMUTE))
         return FAR;
     return kind_distance(c->kind, kind) + 2 * apart(c->group.per_node, g.per_node) +
            2 * apart(c->group.nodes, g.nodes) + apart(c->group.siblings, g.siblings);

@@ -11,6 +11,7 @@
 #include "param.h"
 #include "recompute.h"
 #include "record.h"
+#include "ring.h"
 #include "tally.h"
 #include "topt_array.h"
 
@@ -328,6 +329,39 @@ static void turn_to(struct timer *w, const struct topt_instr *i)
                 topt_mesh_costed_device(&p->mesh), off, w->t.len);
 }
 
+/* The operand of attention whose value, or gradient, the instruction moves around; -1: none. */
+static int moved_around(const struct topt_costing *k, const struct topt_program *p,
+                        const struct topt_instr *i, const struct topt_buffer *b)
+{
+    const struct topt_op *o = i->op < 0 || b->operand < 0 ? NULL : &k->model->op[i->op];
+    int tensor = o ? k->model->op[b->op].operand[b->operand].tensor : -1;
+    for (int n = 0; o && n < o->ninputs; n++)
+        if (o->operand[o->input[n]].tensor == tensor &&
+            topt_ring_ranks(k, o, &p->config[i->op], o->input[n]) > 1)
+            return o->input[n];
+    return -1;
+}
+
+/* The time of an instruction that moves, where it takes 'ns' alone (ring.c). */
+static int64_t ring_move(const struct topt_costing *k, const struct topt_program *p,
+                         const struct topt_instr *i, int64_t ns)
+{
+    const struct topt_buffer *b = i->kind == TOPT_I_MOVE ? &p->buffer[i->a] : NULL;
+    int64_t rounds = k->settings->micro_batches;
+    int operand = k->settings->ring && b ? moved_around(k, p, i, b) : -1;
+    struct topt_fragment_cost own;
+    struct topt_edge_end to = {.ring = 0};
+    if (operand < 0 || topt_cost_op(k, i->op, &p->config[i->op], &own, NULL))
+        return ns;
+    topt_ring_end(k, i->op, operand, &p->config[i->op], &own, &to);
+    if (b->op != i->op)
+        return topt_ring_wait(&to, ns * rounds, -1) / rounds;
+    int64_t bytes = topt_move_bytes(k->mesh, &b->shape, &i->move,
+                                    topt_element_bytes(k->settings, b->elem));
+    int64_t g = topt_router_time(k->router, TOPT_ALL_GATHER, i->axes, bytes).ns;
+    return topt_ring_wait(&to, g * rounds, ns * rounds) / rounds;
+}
+
 static int time_emit(struct topt_sink *sink, const struct topt_instr *i,
                      struct topt_error *err)
 {
@@ -341,7 +375,7 @@ static int time_emit(struct topt_sink *sink, const struct topt_instr *i,
     turn_to(w, i);
     w->t.named = p->buffer;
     struct topt_time once = topt_tally_price(&w->t, i, &network);
-    once.ns = topt_beside_move(w->t.k, p, i, once.ns);
+    once.ns = topt_beside_move(w->t.k, p, i, ring_move(w->t.k, p, i, once.ns));
     p->time[at] = (struct topt_instr_time){.times = w->t.times,
                                            .host_ns = topt_tally_host_ns(&w->t),
                                            .network = (uint8_t)network,

@@ -73,14 +73,19 @@ static void go_around(struct topt_move_cost *m, int64_t ns)
     m->transient_bytes = 3 * m->to_bytes;
 }
 
+int64_t topt_ring_wait(const struct topt_edge_end *to, int64_t g, int64_t r)
+{
+    return r < 0 ? topt_max(g - to->ring_ns[0], (int64_t)0)
+                 : topt_max(g + r - to->ring_ns[1], (int64_t)0) + r / (to->ring - 1);
+}
+
 void topt_ring_moves(const struct topt_edge_end *to, struct topt_move_cost *there,
                      struct topt_move_cost *back)
 {
     int64_t g = there->network_ns, r = back ? back->network_ns : 0;
     if (!to->ring)
         return;
-    go_around(there, topt_max(g - to->ring_ns[0], (int64_t)0));
+    go_around(there, topt_ring_wait(to, g, -1));
     if (back)
-        go_around(back,
-                  topt_max(g + r - to->ring_ns[1], (int64_t)0) + r / (to->ring - 1));
+        go_around(back, topt_ring_wait(to, g, r));
 }

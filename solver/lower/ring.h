@@ -12,6 +12,9 @@ int64_t topt_ring_ranks(const struct topt_costing *k, const struct topt_op *o,
 void topt_ring_end(const struct topt_costing *k, int op, int operand,
                    const struct topt_config *c, const struct topt_fragment_cost *attends,
                    struct topt_edge_end *ret);
+/* How long computing waits for a gather that takes 'g'; or in backward, for that and the scattered sum, 'r'; -1:
+ * forward. */
+int64_t topt_ring_wait(const struct topt_edge_end *to, int64_t g, int64_t r);
 /* The moves to such an end and back ('back': NULL where there are no gradients). */
 void topt_ring_moves(const struct topt_edge_end *to, struct topt_move_cost *there,
                      struct topt_move_cost *back);

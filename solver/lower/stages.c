@@ -316,6 +316,7 @@ static int pieces_of(const struct stages *x, int first, int last, int parts,
             }
             t->compute_ns /= rounds;
             t->waited_ns /= rounds;
+            t->ahead_ns /= rounds;
             t->exchange_ns /= rounds;
             t->gather_ns /= rounds;
             t->reduce_ns /= rounds;
@@ -377,10 +378,7 @@ static int64_t weights_bytes(const struct stages *x, int first, int last)
     int64_t bytes = 0;
     for (int i = x->t->units.at[first].op; i < x->t->units.at[last].op; i++) {
         const struct topt_op *o = &m->op[i];
-        int trained = 0;
-        for (int k = 0; k < o->spec->noperands; k++)
-            trained |= o->operand[k].present && o->operand[k].role == TOPT_PARAM;
-        if (!trained)
+        if (!(topt_op_parameters(o) > 0))
             continue;
         struct topt_shape shape = topt_operand_shape(o, o->output);
         struct topt_layout l =

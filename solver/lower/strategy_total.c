@@ -89,14 +89,6 @@ int64_t topt_round_transient(int64_t bytes)
 
 /* ---- units ------------------------------------------------------------------------- */
 
-static int has_params(const struct topt_op *o)
-{
-    for (int x = 0; x < o->spec->noperands; x++)
-        if (o->operand[x].present && o->operand[x].role == TOPT_PARAM)
-            return 1;
-    return 0;
-}
-
 int topt_gathered_units(const struct topt_model *m, const struct topt_settings *s,
                         int *ret_unit)
 {
@@ -104,7 +96,7 @@ int topt_gathered_units(const struct topt_model *m, const struct topt_settings *
     for (int i = 0; i < m->nops; i++) {
         int by_operator = m->unit[i] < 0 || s->gather == TOPT_GATHER_OPERATOR;
         int unit = by_operator ? i : m->unit[i];
-        if (!i || (unit != at && (!by_operator || has_params(&m->op[i])))) {
+        if (!i || (unit != at && (!by_operator || topt_op_parameters(&m->op[i]) > 0))) {
             at = unit;
             n++;
         }
@@ -124,14 +116,15 @@ static int find_pieces(const struct topt_model *m, const int *unit, int64_t stag
     enum { PIECES = 128 };
     int n = 0, of_unit = 0, together;
     for (int i = 0; i < m->nops; i++)
-        n += has_params(&m->op[i]);
+        n += topt_op_parameters(&m->op[i]) > 0;
     together = 1 + n / PIECES;
     n = 0;
     for (int i = 0; i < m->nops; i++) {
         int first =
             !i || unit[i] != unit[i - 1] || (stages > 1 && m->unit[i] != m->unit[i - 1]);
-        of_unit = first ? 0 : of_unit + has_params(&m->op[i]);
-        n += first || i == m->loss || (has_params(&m->op[i]) && of_unit % together == 0);
+        of_unit = first ? 0 : of_unit + (topt_op_parameters(&m->op[i]) > 0);
+        n += first || i == m->loss ||
+             (topt_op_parameters(&m->op[i]) > 0 && of_unit % together == 0);
         ret_piece[i] = n - 1;
     }
     return n;
@@ -269,13 +262,17 @@ static void add_bytes(struct topt_totals *t, int op, const struct topt_fragment_
         t->layers.stays[t->piece[op]][i] += c->class_bytes[i];
 }
 
-/* Add the cost of a piece of operator 'op'. */
+/* Add the cost of a piece of operator 'op'.  Backward, what moves between operators that joined the first of a piece
+ * comes before that one, which has the parameters. */
 static int add(struct total *s, int op, const struct topt_fragment_cost *c)
 {
     if (join_sums(&s->cost->sum, c, s->err))
         return -1;
     if (s->t->spent)
         topt_piece_time_add(&s->t->spent[s->t->piece[op]], &c->spent);
+    if (s->t->spent && op && s->t->piece[op] == s->t->piece[op - 1])
+        s->t->spent[s->t->piece[op]].at[TOPT_DURING_BACKWARD].ahead_ns +=
+            c->spent.at[TOPT_DURING_BACKWARD].waited_ns;
     if (s->t->bytes)
         add_bytes(s->t, op, c);
     int with = topt_recomputed_with(s->t->model, s->t->settings, op);

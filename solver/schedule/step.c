@@ -257,8 +257,9 @@ static int go_forward(struct step *x, int p)
 static int go_backward(struct step *x, int p)
 {
     const struct topt_part_time *t = &x->piece[p].at[TOPT_DURING_BACKWARD];
-    int64_t rounds = x->micro_batches;
-    if (wait_for(x, x->there[p]) || wait_for(x, x->loaded[p]) || compute(x, t, rounds))
+    int64_t rounds = x->micro_batches, ahead = t->ahead_ns / rounds;
+    if (follow(x, ahead, t->waited_links) || wait_for(x, x->there[p]) ||
+        wait_for(x, x->loaded[p]) || compute(x, t, rounds))
         return -1;
     x->backward[p] = x->chain;
     if (x->bytes && hold_backward(x, p))
@@ -269,7 +270,7 @@ static int go_backward(struct step *x, int p)
              &reduced))
         return -1;
     x->reduced[p] = reduced < 0 ? x->reduced[p] : reduced;
-    return follow(x, t->waited_ns / rounds, t->waited_links) ? -1 : 0;
+    return follow(x, t->waited_ns / rounds - ahead, t->waited_links) ? -1 : 0;
 }
 
 /* One pass of the unit of pieces from 'from' to 'to'. */

@@ -24,6 +24,7 @@ struct topt_part_time {
     int64_t
         weights_ns;    /* ... of which gradients of parameters, which nothing waits for */
     int64_t waited_ns; /* communication that computing waits for */
+    int64_t ahead_ns;  /* ... of which backward waits before it computes, not after */
     int64_t exchange_ns; /* ... of which tokens go to experts, or back */
     int64_t gather_ns;   /* asynchronous: its parameters come, before it computes */
     int64_t reduce_ns;   /* asynchronous: its gradients go, after it has computed */

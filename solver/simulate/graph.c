@@ -4,7 +4,8 @@
  * it in the program (the chain).  Not on the chain is what the system moves asynchronously, and the
  * adding up of what was moved so.  A parameter is gathered asynchronously no earlier than when the
  * unit before its own begins: two units are there at once (FSDP's prefetch, Zhao et al.
- * 2023).  A unit is one of the model, or an operator where parameters are gathered by
+ * 2023).  A framework's gradients are reduced no earlier than when their operator's backward ends, since
+ * that is one node of autograd, after which hooks run.  A unit is one of the model, or an operator where parameters are gathered by
  * operator or are in none.  Micro-batches are the periods that are folded. */
 #include "graph.h"
 #include "topt_array.h"
@@ -26,6 +27,7 @@ struct maker {
     int chain; /* the last task on it, -1: none yet */
     int *unit_of; /* by operator: its unit */
     int unit;     /* at work, -1: none yet */
+    int *ended;   /* by operator: the last task of its backward */
     int begun;   /* the chain when the unit at work began, as 'opened' for the next one */
     int opened;  /* gathers of the unit at work wait for this; -1: for nothing */
     int *packed; /* by instruction after the micro-batches: its bucket's task, -1: none */
@@ -138,8 +140,12 @@ static int add_instr(struct maker *w, int at)
     const struct topt_instr_time *t = &w->p->time[at];
     /* Moves that only rename (slices) go with those beside them. */
     beside |= topt_overlap_has(w->o->overlap, (enum topt_async)t->async);
-    if (t->async == TOPT_ASYNC_PARAM && beside && add_edge(w, w->opened, n))
+    int reduces = t->async == TOPT_ASYNC_GRADIENT && w->k->settings->by_schedule;
+    int after = t->async == TOPT_ASYNC_PARAM ? w->opened : reduces ? w->ended[i->op] : -1;
+    if (beside && add_edge(w, after, n))
         return -1;
+    if (i->kind == TOPT_I_KERNEL && i->backward)
+        w->ended[i->op] = n;
     if (touch_all(w, n, i))
         return -1;
     if (beside) {
@@ -330,7 +336,8 @@ int sim_schedule(const struct topt_costing *k, const struct topt_simulate_option
     topt_schedule_init(w.s, 1, topt_hw_collective_share(k->hw));
     w.last = malloc(((size_t)p->nbuffers + 1) * sizeof *w.last);
     w.packed = malloc(((size_t)(p->ninstr - p->micro_end) + 1) * sizeof *w.packed);
-    w.unit_of = calloc((size_t)p->model->nops + 1, sizeof *w.unit_of);
+    w.unit_of = calloc(2 * (size_t)p->model->nops + 1, sizeof *w.unit_of);
+    w.ended = w.unit_of ? w.unit_of + p->model->nops : NULL;
     if (w.unit_of)
         topt_gathered_units(p->model, k->settings, w.unit_of);
     int rc = w.last && w.packed && w.unit_of

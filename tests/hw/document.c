@@ -102,6 +102,27 @@ static void two_level(void)
     topt_hw_destroy(hw);
 }
 
+/* Between nodes a device sends at its own price, whatever is measured of other collectives there. */
+static void sends(void)
+{
+    static const char *const kinds[] = {"all_reduce", "all_to_all", "permute"};
+    for (int i = 0; i < 3; i++) {
+        struct topt_error err = {0};
+        char text[4096];
+        snprintf(text, sizeof text,
+                 DOC(NODE "," CLUSTER,
+                     ",'curves':[{'collective':'%s','nodes':2,'per_node':1,"
+                     "'points':[[1000,70000],[8000,90000]],'source':'s'}]"),
+                 kinds[i]);
+        struct topt_hw *hw = parse(text, &err);
+        if (ok(hw != NULL, "a curve of %s between nodes %s", kinds[i], err.text))
+            is_int(topt_hw_collective_ns(hw, TOPT_PERMUTE, group(2, 1, 1), 8000),
+                   i == 2 ? 90000 : 16000 + 1000, "a send by %s",
+                   i == 2 ? "its own curve" : "latency and rate");
+        topt_hw_destroy(hw);
+    }
+}
+
 /* 4 ports of 4e8 a node, each for two devices of 8, and rings and trees over both levels. */
 #define PORTS                                                                            \
     "{'level':'cluster','bytes_per_second':1.6e9,'ports':4,'pipelined':true,"            \
@@ -693,6 +714,7 @@ int main(void)
     kernels_by_size("matmul", TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION);
     kernels_by_size("attention", TOPT_WORK_ATTENTION, TOPT_WORK_MATMUL);
     two_level();
+    sends();
     rings_and_trees();
     between_curves();
     bands();

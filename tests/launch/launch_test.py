@@ -513,6 +513,37 @@ def check_losses(gpt, llama):
            f"{target} refuses the loss {loss}", done.stdout + done.stderr)
 
 
+def check_optimizers(llama):
+    """Every optimizer for every target: it is named as the target has it, or the plan is refused by that name."""
+    script = {"sgd": "torch.optim.SGD", "momentum": "torch.optim.SGD with momentum=0.9", "adam": "torch.optim.Adam",
+              "adamw": "torch.optim.AdamW", "adafactor": "transformers.Adafactor", "adam8": "bitsandbytes.optim.AdamW8bit",
+              "paged_adamw": "bitsandbytes.optim.PagedAdamW32bit", "paged_adamw8": "bitsandbytes.optim.PagedAdamW8bit",
+              "row_wise_adagrad": "torchrec.optim.rowwise_adagrad.RowWiseAdagrad", "muon": "torch.optim.Muon"}
+    names = {target: dict(script) for target in ("torchrun", "accelerate", "deepspeed")} | {
+        "megatron": {"sgd": "--optimizer sgd --sgd-momentum 0", "momentum": "--optimizer sgd --sgd-momentum 0.9",
+                     "adam": "--optimizer adam --weight-decay 0", "adamw": "--optimizer adam", "muon": "--optimizer muon"},
+        "torchtitan": {"adam": "gets no weight decay", "adamw": ""},
+        "hf": {"sgd": "--optim sgd", "momentum": "--optim sgd --optim_args momentum=0.9", "adam": "--optim adamw_torch_fused --weight_decay 0",
+               "adamw": "--optim adamw_torch_fused", "adafactor": "--optim adafactor", "adam8": "--optim adamw_8bit",
+               "paged_adamw": "--optim paged_adamw_32bit", "paged_adamw8": "--optim paged_adamw_8bit"},
+        "torchtune": {name: "optimizer._component_=" + script[name] for name in ("sgd", "adam", "adamw")},
+        "topt": dict.fromkeys(("sgd", "momentum", "adam", "adamw", "row_wise_adagrad"), "")}
+    names["deepspeed"]["muon"] = '"type": "Muon"'
+    for target, said in names.items():
+        pure = target == "torchtune"
+        for optimizer in (*script, "nosuch"):
+            plan = plan_of(llama, 4, 1, 1 if target == "megatron" else 3 if target in ("torchtitan", "torchtune") else 0,
+                           precision="bf16" if pure else "bf16-mixed", framework=FRAMEWORK.get(target), optimizer=optimizer)
+            done = launch(plan, target)
+            if optimizer in said:
+                text = re.sub(r"\s+", " ", "\n".join(f["text"] for f in json.loads(done.stdout)["files"]).replace("\n#   ", " ")
+                              ) if done.returncode == 0 else ""
+                good = done.returncode == 0 and re.search(re.escape(said[optimizer]) + r"(?![\w.]| with| --sgd| --weight_?-?decay| --optim_args)", text)
+            else:
+                good = done.returncode == 3 and f"{target} has no optimizer {optimizer};" in done.stderr and "--optimizer adamw" in done.stderr
+            ok(good, f"{target}: {optimizer}", done.stdout + done.stderr)
+
+
 def check_trainers(gpt, llama):
     """Hugging Face's Trainer and torchtune."""
     plan = plan_of(gpt, 8, 1, 2, True, 2, per_node=4, framework="pytorch")
@@ -776,6 +807,7 @@ def main():
         check_replicas(llama)
         check_recomputed_layers(llama)
         check_contexts(llama)
+        check_optimizers(llama)
         check_trainers(gpt, llama)
         check_losses(gpt, llama)
         check_refusals(gpt, llama)

@@ -43,6 +43,13 @@ near "$root/deploy/quickstart/llama-3.1-8b.json" a100-40-dgx 8 pytorch --batch 2
 grep -q checkpointing u.json
 check "which recomputes"
 near "$root/deploy/quickstart/llama-3.1-8b.json" h100-80-dgx 16 megatron --batch 32 --seq 8192 --precision fp8-tensorwise --pipeline 1 --memory 40GiB
+# Context ranks by a ring, and sums of gradients beside what tensor parallelism waits for, by one mechanism: within 1 %.
+near "$root/deploy/quickstart/llama-3.1-8b.json" h100-80-dgx 8 megatron --batch 16 --seq 4096 --precision bf16-mixed --degrees cp=8
+awk '{exit !($1 > 0.99 && $1 < 1.01)}' ratio && grep -q '"cp_comm": *"p2p"' u.json
+check "keys and values that go around: $(cat ratio)"
+near "$root/deploy/quickstart/llama-3.1-8b.json" h100-80-dgx 16 megatron --batch 16 --seq 4096 --precision bf16 --degrees tp=8,dp=2,zero=0
+awk '{exit !($1 > 0.99 && $1 < 1.01)}' ratio
+check "gradients beside tensor parallelism: $(cat ratio)"
 "$topt" plan paper:vgg16 --hw v100-dgx1-2x8 --mode mini-time --gpus 16 --framework topt --algorithm data-parallel --accounting paper \
     --overlap ddp >out 2>err && grep -q "205.5 ms per step" out && grep -q "148.7 ms when the whole step is simulated" out
 check "elsewhere the schedule's time is said beside the sum"

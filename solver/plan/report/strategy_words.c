@@ -32,9 +32,7 @@ static struct way way_of(const struct topt_op *op, const struct topt_mesh *mesh,
                                                     : TENSOR;
         w.devices[kind] *= mesh->size[a];
     }
-    for (int o = 0; o < op->spec->noperands; o++)
-        if (op->operand[o].role == TOPT_PARAM && op->operand[o].present)
-            w.weight += (double)topt_operand_numbers(op, o);
+    w.weight = topt_op_parameters(op);
     return w;
 }
 
