@@ -13,6 +13,7 @@ static struct row {
     int held[PAPERS_KINDS], all[PAPERS_KINDS];
 } row_of[ROWS], *at;
 static const char *because; /* of the next claim */
+static int unexplained;
 
 static const struct {
     const char *name, *means;
@@ -22,10 +23,12 @@ static const struct {
     [PAPERS_ONE_SIDED] =
         {"one-sided", "the paper prints words or a bound; the band is our reading of it"},
     [PAPERS_REWRITTEN] =
-        {"rewritten", "it follows from what the paper prints, and the sentence is ours"},
+        {"rewritten", "it follows from what the paper prints, and the sentence is ours; "
+                      "so does a ratio of two printed figures"},
     [PAPERS_BUILT] = {"by construction", "it can't come out otherwise"},
     [PAPERS_CALIBRATED] = {"calibrated",
-                           "numbers that it rests on were fitted to the same figures"},
+                           "numbers that it rests on were fitted to the paper's figures"},
+    [PAPERS_MOOT] = {"nothing to explain", "what it explains does not come out here"},
 };
 
 void papers_head(const char *title)
@@ -63,7 +66,8 @@ static void end(struct papers_row row, int holds)
     if (!holds && !because) {
         fprintf(stderr, "papers_figures: %s of %s does not hold, and nothing says why\n",
                 at->id, row.where);
-        exit(1);
+        because = "not known";
+        unexplained++;
     }
     if (row.kind == PAPERS_COUNTED)
         printf(" | %s", holds ? "yes" : "**no**");
@@ -103,6 +107,17 @@ void papers_near(struct papers_row row, double value, double printed, double sha
     va_end(ap);
 }
 
+void papers_ratio(struct papers_row row, double value, double printed, const char *fmt,
+                  ...)
+{
+    double low = (1 - PAPERS_TIMES) * printed, high = (1 + PAPERS_TIMES) * printed;
+    va_list ap;
+    va_start(ap, fmt);
+    number(row, value, printed > 1 && low < 1 ? 1 : low,
+           printed < 1 && high > 1 ? 1 : high, fmt, ap);
+    va_end(ap);
+}
+
 void papers_words(struct papers_row row, int holds, const char *band, const char *fmt,
                   ...)
 {
@@ -115,11 +130,27 @@ void papers_words(struct papers_row row, int holds, const char *band, const char
     end(row, holds);
 }
 
+void papers_moot(struct papers_row row, const char *band, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    begin(row, band, fmt, ap);
+    va_end(ap);
+    printf(" | %s |\n", kinds[PAPERS_MOOT].name);
+    because = NULL;
+    at->all[PAPERS_MOOT]++;
+}
+
+int papers_unexplained(void)
+{
+    return unexplained;
+}
+
 void papers_counts(const char *id)
 {
     int others = 0, held = 0;
     papers_id(id);
-    for (int k = PAPERS_COUNTED + 1; k < PAPERS_KINDS; k++) {
+    for (int k = PAPERS_COUNTED + 1; k < PAPERS_MOOT; k++) {
         others += at->all[k];
         held += at->held[k];
     }
@@ -142,6 +173,10 @@ void papers_kinds_said(void)
             held += row_of[i].held[k];
             all += row_of[i].all[k];
         }
-        printf("| %s | %s | %d of %d |\n", kinds[k].name, kinds[k].means, held, all);
+        printf("| %s | %s | ", kinds[k].name, kinds[k].means);
+        if (k == PAPERS_MOOT)
+            printf("%d without a verdict |\n", all);
+        else
+            printf("%d of %d |\n", held, all);
     }
 }

@@ -20,8 +20,6 @@
 static const char V100[] = "v100-dgx1-2x8";
 static const int64_t LIMIT = (int64_t)(14.5 * (1 << 30)); /* what TensorOpt plans with */
 enum { POINTS = 12 };
-static const double TIMES =
-    0.25; /* of what is printed, more or less, of times and their ratios */
 /* Of everything below, so that comparisons are within one space. */
 static enum topt_space space = TOPT_SPACE_CANONICAL;
 static enum topt_block_choice blocks = TOPT_BLOCKS_FREE;
@@ -160,9 +158,9 @@ static void table1(void)
     struct papers_row row = {PAPERS_CALIBRATED, "RNN, data parallel, 16 GPUs", says};
     snprintf(says, sizeof says, "%.0f GB (section 5.1)", gb);
     papers_near(row, f.gib, gb, 0.02, "%.2f GiB", f.gib);
-    row.kind = PAPERS_COUNTED;
+    /* gradients of all its layers go over the links that were fitted */
     snprintf(says, sizeof says, "%.0f s a step (section 5.1)", seconds);
-    papers_near(row, f.seconds, seconds, TIMES, "%.1f s, %+.0f %%", f.seconds,
+    papers_near(row, f.seconds, seconds, PAPERS_TIMES, "%.1f s, %+.0f %%", f.seconds,
                 100 * (f.seconds / seconds - 1));
 }
 
@@ -182,19 +180,31 @@ static int covered(const struct topt_cost *ours, int n, const struct topt_cost *
     return 1;
 }
 
+static double steep(const struct curve *c)
+{
+    return fall(&c->at[0], &c->quarter);
+}
+
+/* Is there a fall that the paper's sentences could explain? */
+static int falls(const struct curve *c)
+{
+    return steep(c) >= 40;
+}
+
 static void turning_point(const struct curve *c)
 {
-    double steep = fall(&c->at[0], &c->quarter);
     double flat = fall(knee(c), &c->at[c->n - 1]);
     papers_id("T9");
     struct papers_row row = {PAPERS_ONE_SIDED, c->name,
                              "time drops rapidly up to a turning point"};
     papers_why("computing, which it does not change, is most of the time");
-    papers_words(row, steep >= 40, "40 % or more within a quarter more memory",
+    papers_words(row, falls(c), "40 % or more within a quarter more memory",
                  "%.2f s with %.2f GiB, %.2f s with a quarter more: falls by %.0f %%",
-                 c->at[0].seconds, c->at[0].gib, c->quarter.seconds, steep);
+                 c->at[0].seconds, c->at[0].gib, c->quarter.seconds, steep(c));
     row.says = "and is relatively stable beyond";
-    papers_words(row, c->knee > 0 && flat <= 35, "35 % or less",
+    papers_why("no fall before it");
+    papers_words(row, falls(c) && c->knee > 0 && flat <= 35,
+                 "falls before, and by 35 % or less beyond",
                  "turns at %.2f GiB, %.2f s; falls by %.0f %% to the right end, %.2f s "
                  "with %.2f GiB",
                  knee(c)->gib, knee(c)->seconds, flat, c->at[c->n - 1].seconds,
@@ -205,35 +215,68 @@ static void turning_point(const struct curve *c)
  * backward reads them, and moves them again. */
 static void reuse(const struct curve *c)
 {
+    static const char band[] = "half of the fall or more";
     const struct figure *low = &c->at[0], *at = knee(c);
     double fall_s = low->seconds - at->seconds, again = low->again - at->again;
     papers_id("T10");
     struct papers_row row = {PAPERS_ONE_SIDED, c->name,
                              "it falls as tensors are kept instead of moved again"};
+    if (!falls(c)) {
+        papers_moot(row, band, "moving them again takes %.2f s at the left end of %.2f",
+                    low->again, low->seconds);
+        return;
+    }
     papers_why("the rest is what layouts that store less move in forward");
-    papers_words(row, fall_s > 0 && again >= 0.5 * fall_s, "half of the fall or more",
+    papers_words(row, again >= 0.5 * fall_s, band,
                  "moving them again takes %.2f s at the left end, %.2f at the turning "
                  "point: %.1f %% of the fall",
-                 low->again, at->again, fall_s > 0 ? 100 * again / fall_s : 0);
+                 low->again, at->again, 100 * again / fall_s);
 }
 
-static void decomposition(const struct curve *c)
+static void computing(const struct curve *c)
 {
     double low = c->at[0].compute, high = low;
-    int falls = 1;
-    for (int i = 0; i <= c->knee; i++) {
+    for (int i = 0; i < c->n; i++) {
         low = fmin(low, c->at[i].compute);
         high = fmax(high, c->at[i].compute);
-        falls &= i == 0 || c->at[i].network <= c->at[i - 1].network;
     }
-    papers_id("T10");
     struct papers_row row = {PAPERS_ONE_SIDED, c->name,
-                             "computing stays, the network's time falls with memory"};
-    papers_words(
-        row, high < 1.35 * low && falls, "computing within 35 %, never rises",
-        "up to the turning point computing is within %.0f %%, the network's time "
-        "%s",
-        100 * (high / low - 1), falls ? "never rises" : "rises somewhere");
+                             "computing stays along the whole frontier"};
+    papers_id("T10");
+    papers_why("plans with more memory repeat the same work on both nodes, which spares "
+               "the network more than it takes");
+    papers_words(row, high <= 1.35 * low, "within 35 %", "%.2f to %.2f s: %+.0f %%", low,
+                 high, 100 * (high / low - 1));
+}
+
+/* What the paper excepts of the one model. */
+static void computing_rises(const struct curve *c)
+{
+    double left = c->at[0].compute, right = c->at[c->n - 1].compute;
+    papers_id("T10");
+    papers_words((struct papers_row){PAPERS_ONE_SIDED, c->name,
+                                     "but it computes more where memory is short"},
+                 left > right, "more at the left end than at the right end",
+                 "%.2f s and %.2f s: %+.0f %%", left, right, 100 * (left / right - 1));
+}
+
+static void network(const struct curve *c)
+{
+    static const char band[] = "never rises along the whole frontier";
+    double left = c->at[0].network, right = c->at[c->n - 1].network;
+    int rises = 0;
+    for (int i = 1; i < c->n; i++)
+        rises |= c->at[i].network > c->at[i - 1].network;
+    struct papers_row row = {
+        PAPERS_ONE_SIDED, c->name,
+        "the network's time falls with memory, and the time with it"};
+    papers_id("T10");
+    if (falls(c))
+        papers_words(row, !rises, band, "from %.2f to %.2f s, %s", left, right,
+                     rises ? "rises somewhere" : "never rises");
+    else
+        papers_moot(row, band, "from %.2f to %.2f s of %.2f", left, right,
+                    c->at[0].seconds);
 }
 
 static double gib_of(struct topt_cost c)
@@ -246,10 +289,42 @@ static double seconds_of(struct topt_cost c)
     return (double)c.time / 1e9;
 }
 
+/* Mesh-TensorFlow as it is, and where names of dimensions may differ from layer to layer. */
+static const struct mesh {
+    const char *algorithm, *never, *least;
+    enum papers_kind kind; /* of the last */
+} meshes[] = {
+    {"mesh-tensorflow", "TensorOpt is never above Mesh-TensorFlow",
+     "Mesh-TensorFlow can't work with little memory", PAPERS_ONE_SIDED},
+    {"mesh-tensorflow-reshape",
+     "TensorOpt is never above Mesh-TensorFlow, even if that may rename tensors between "
+     "layers",
+     "Mesh-TensorFlow can't work with little memory, even if it may rename",
+     PAPERS_REWRITTEN},
+};
+
+static void never_above(struct papers_row row, const struct topt_cost *own, int m,
+                        const struct topt_cost *at, int n, int alike)
+{
+    char theirs[96];
+    if (n == 1)
+        snprintf(theirs, sizeof theirs, "its one point, %.2f GiB and %.2f s,",
+                 gib_of(at[0]), seconds_of(at[0]));
+    else
+        snprintf(theirs, sizeof theirs,
+                 "each of its %d points, from %.2f GiB and %.2f s to %.2f GiB and %.2f "
+                 "s,",
+                 n, gib_of(at[0]), seconds_of(at[0]), gib_of(at[n - 1]),
+                 seconds_of(at[n - 1]));
+    papers_words(row, covered(own, m, at, n), "all points",
+                 "%s has one of our %d that is no worse in both ways%s", theirs, m,
+                 alike ? " (blocks alike)" : "");
+}
+
 /* Asked of two studies, so that both are of the same space.  Frontiers of images have thousands
  * of points where every block chooses: there blocks choose alike. */
-static void named_meshes(const char *model, const char *name, const char *algorithm,
-                         const char *says, double apart)
+static void named_meshes(const char *model, const char *name, const struct mesh *mesh,
+                         double apart)
 {
     struct study ours, theirs;
     struct study_ask a = ask_of(model, 2);
@@ -257,25 +332,21 @@ static void named_meshes(const char *model, const char *name, const char *algori
     int alike = !strcmp(model, "paper:wideresnet");
     a.blocks = alike ? TOPT_BLOCKS_ALIKE : a.blocks;
     study_open(&ours, &a);
-    a.algorithm = algorithm;
+    a.algorithm = mesh->algorithm;
     study_open(&theirs, &a);
     int m = study_costs(&ours, &own), n = study_costs(&theirs, &at);
     papers_id("T11");
     if (n > 0 && m > 0)
-        papers_words((struct papers_row){PAPERS_BUILT, name, says},
-                     covered(own, m, at, n), "all points",
-                     "%s%d point%s, from %.2f GiB and %.2f s to %.2f GiB and %.2f "
-                     "s, has one of our %d that is no worse in both ways%s",
-                     n > 1 ? "each of its " : "its ", n, n > 1 ? "s" : "", gib_of(at[0]),
-                     seconds_of(at[0]), gib_of(at[n - 1]), seconds_of(at[n - 1]), m,
-                     alike ? " (blocks alike)" : "");
+        never_above((struct papers_row){PAPERS_BUILT, name, mesh->never}, own, m, at, n,
+                    alike);
     if (n > 0 && m > 0 && apart > 0) {
         char band[32];
         snprintf(band, sizeof band, "%.1f times or more", apart);
-        papers_words((struct papers_row){PAPERS_ONE_SIDED, name,
-                                         "Mesh-TensorFlow can't work with little memory"},
+        papers_why("each layer may then be split along other dimensions than the next, "
+                   "which is what saves memory");
+        papers_words((struct papers_row){mesh->kind, name, mesh->least},
                      gib_of(at[0]) >= apart * gib_of(own[0]), band,
-                     "%.2f GiB at least, ours %.2f: %.1f times as much", gib_of(at[0]),
+                     "%.2f GiB at least, ours %.2f: %.2f times as much", gib_of(at[0]),
                      gib_of(own[0]), gib_of(at[0]) / gib_of(own[0]));
     }
     free(at);
@@ -293,16 +364,26 @@ static void one_name(void)
     study_open(&s, &a);
     int n = study_frontier(&s, &at);
     papers_id("T11");
-    papers_words((struct papers_row){PAPERS_REWRITTEN, "WideResNet",
+    papers_words((struct papers_row){PAPERS_BUILT, "WideResNet",
                                      "Mesh-TensorFlow is one point, data parallel"},
                  n == 1 && at[0].bytes == data.bytes && at[0].time_ns == data.time_ns,
                  "the same point",
-                 "with one name for all channels, which is our reading, %d point%s, %.2f "
+                 "with one name for all channels, which is our reading, points: %d, %.2f "
                  "GiB and %.2f s; data parallel %.2f GiB and %.2f s",
-                 n, n == 1 ? "" : "s", n ? at[0].gib : 0, n ? at[0].seconds : 0, data.gib,
-                 data.seconds);
+                 n, n ? at[0].gib : 0, n ? at[0].seconds : 0, data.gib, data.seconds);
     free(at);
     study_close(&s);
+}
+
+/* Why one that is not much slower is not. */
+static void both_compute(const struct figure *fastest, const struct figure *plan)
+{
+    static char why[128];
+    snprintf(why, sizeof why,
+             "computing, which neither spares, takes %.2f s of it and %.2f of our "
+             "fastest; the network %.2f and %.2f",
+             plan->compute, fastest->compute, plan->network, fastest->network);
+    papers_why(why);
 }
 
 /* Of systems with one plan: where it stands beside the frontier. */
@@ -328,33 +409,42 @@ static void one_point(const struct curve *c, const char *model)
     row.kind = PAPERS_ONE_SIDED;
     row.says = "OptCNN, which splits outputs alone, does";
     papers_why(
-        "in our fastest both nodes do the same, which spares the network; OptCNN's "
-        "devices share the work");
+        "our fastest plan repeats the same work on both nodes, which spares the network; "
+        "OptCNN's devices share the work");
     papers_words(row, outputs.seconds <= 1.05 * right->seconds, "at most 5 % slower",
                  "%.3f s with %.2f GiB, %+.0f %%", outputs.seconds, outputs.gib,
                  100 * (outputs.seconds / right->seconds - 1));
     papers_id("T15");
     row.says = "ToFu takes little memory and much time";
-    papers_words(
-        row, spread.gib < low->gib * 1.25 && spread.seconds > right->seconds,
-        "at most a quarter more memory than ours at least, slower than our fastest",
-        "%.2f GiB, %.2f s; ours from %.2f GiB, and down to %.2f s", spread.gib,
-        spread.seconds, low->gib, right->seconds);
+    both_compute(right, &spread);
+    papers_words(row,
+                 spread.gib < low->gib * 1.25 &&
+                     spread.seconds >= (1 + PAPERS_TIMES) * right->seconds,
+                 "at most a quarter more memory than ours at least, 25 % slower than our "
+                 "fastest or more",
+                 "%.2f GiB, ours from %.2f GiB; %.2f s, our fastest %.2f: %+.0f %%",
+                 spread.gib, low->gib, spread.seconds, right->seconds,
+                 100 * (spread.seconds / right->seconds - 1));
     papers_id("T9");
     row.says = "data parallel takes much memory and time";
-    papers_words(row, data.seconds > right->seconds && data.gib > knee(c)->gib,
-                 "slower than our fastest, more memory than at the turning point",
-                 "%.2f GiB, %.2f s", data.gib, data.seconds);
+    both_compute(right, &data);
+    papers_words(
+        row,
+        data.gib > knee(c)->gib && data.seconds >= (1 + PAPERS_TIMES) * right->seconds,
+        "more memory than at the turning point, 25 % slower than our fastest or more",
+        "%.2f GiB; %.2f s, our fastest %.2f: %+.0f %%", data.gib, data.seconds,
+        right->seconds, 100 * (data.seconds / right->seconds - 1));
 }
 
 static void figure6(void)
 {
     static const struct {
         const char *model, *name;
-        double apart;
-    } rows[] = {{"paper:transformer", "Transformer", 1.3},
-                {"paper:wideresnet", "WideResNet", 0},
-                {"paper:rnn", "RNN", 0}};
+        double apart; /* what the paper says of the least memory of two of them */
+        int rises;    /* the one that it excepts of what computing does */
+    } rows[] = {{"paper:transformer", "Transformer", 1.3, 0},
+                {"paper:wideresnet", "WideResNet", 0, 1},
+                {"paper:rnn", "RNN", 1.3, 0}};
     enum { ROWS = sizeof rows / sizeof *rows };
     struct curve c[ROWS];
     papers_head("TensorOpt, figure 6: frontiers on 16 GPUs");
@@ -363,12 +453,13 @@ static void figure6(void)
         c[i] = curve_of(rows[i].name, &a);
         turning_point(&c[i]);
         reuse(&c[i]);
-        decomposition(&c[i]);
+        computing(&c[i]);
+        if (rows[i].rises)
+            computing_rises(&c[i]);
+        network(&c[i]);
         one_point(&c[i], rows[i].model);
-        named_meshes(rows[i].model, rows[i].name, "mesh-tensorflow",
-                     "TensorOpt is never above Mesh-TensorFlow", rows[i].apart);
-        named_meshes(rows[i].model, rows[i].name, "mesh-tensorflow-reshape",
-                     "nor where it renames tensors between layers", 0);
+        for (int k = 0; k < 2; k++)
+            named_meshes(rows[i].model, rows[i].name, &meshes[k], rows[i].apart);
     }
     one_name();
     for (int i = 0; i < ROWS; i++)
@@ -417,10 +508,11 @@ static void networks(void)
     papers_words(row, high <= 1.15 * low, "within 15 %", "%.2f, %.2f, %.2f GiB",
                  knee(&c[0])->gib, knee(&c[1])->gib, knee(&c[2])->gib);
     double ratio = knee(&c[2])->seconds / knee(&c[0])->seconds;
-    row.kind = PAPERS_COUNTED;
+    row.kind =
+        PAPERS_CALIBRATED; /* how much of both the network takes rests on the links */
     row.says = "4x RDMA takes half the time of no RDMA there";
-    papers_near(row, ratio, 0.5, TIMES, "%.2f and %.2f s: %.2f of it",
-                knee(&c[2])->seconds, knee(&c[0])->seconds, ratio);
+    papers_ratio(row, ratio, 0.5, "%.2f and %.2f s: %.2f of it", knee(&c[2])->seconds,
+                 knee(&c[0])->seconds, ratio);
 }
 
 static void buses(void)
@@ -494,12 +586,13 @@ static void table3(void)
              elimination, ldp, elimination / ldp);
     papers_why(
         "it prints seconds, which hold more than pairs; how much more is not known");
-    papers_near((struct papers_row){PAPERS_REWRITTEN, "RNN", says}, all / plain,
-                elimination / ldp, TIMES,
-                "%.0f and %.0f pairs: %.1f times; `ft`, our search, %.0f", all, plain,
-                all / plain, ours);
-    papers_words((struct papers_row){PAPERS_ONE_SIDED, "RNN",
-                                     "FT-LDP has significantly shorter running time"},
+    papers_ratio((struct papers_row){PAPERS_REWRITTEN, "RNN", says}, all / plain,
+                 elimination / ldp,
+                 "%.0f and %.0f pairs: %.1f times; `ft`, our search, %.0f", all, plain,
+                 all / plain, ours);
+    papers_words((struct papers_row){PAPERS_REWRITTEN, "RNN",
+                                     "FT-LDP has significantly shorter running time, "
+                                     "as pairs of points"},
                  all >= 5 * plain, "a fifth of the pairs or fewer", "%.1f times fewer",
                  all / plain);
 }
@@ -525,21 +618,27 @@ static void parallelism(const char *model, const char *name)
     papers_id("T13");
     struct papers_row row = {PAPERS_ONE_SIDED, name,
                              "8 GPUs of 16 GB can't run data parallel"};
-    papers_words(row, data.gib > 16, "more than 16 GiB", "%.2f GiB", data.gib);
-    row.says = "nor OptCNN";
-    papers_words(row, optcnn.bytes > LIMIT,
+    papers_words(row, data.bytes > LIMIT,
                  "more than the 14.5 GiB that TensorOpt plans with", "%.2f GiB",
-                 optcnn.gib);
+                 data.gib);
+    row.says = "nor OptCNN";
+    papers_words(row, optcnn.bytes > LIMIT, "more than 14.5 GiB", "%.2f GiB", optcnn.gib);
     row.says = "but TensorOpt";
     papers_words(row, eight.found, "14.5 GiB or less", "from %.2f GiB", least.gib);
     row.says = "16 GPUs run all of them";
-    papers_words(row, data16.gib <= 16 && optcnn16.gib <= 16 && sixteen.found,
-                 "16 GiB or less", "data parallel %.2f GiB, OptCNN %.2f GiB", data16.gib,
-                 optcnn16.gib);
+    papers_words(row, data16.bytes <= LIMIT && optcnn16.bytes <= LIMIT && sixteen.found,
+                 "14.5 GiB or less", "data parallel %.2f GiB, OptCNN %.2f GiB",
+                 data16.gib, optcnn16.gib);
     double ratio = eight.found ? sixteen.seconds / eight.seconds : 0;
     papers_id("T14");
     row.says = "16 GPUs are only marginally faster than 8";
-    papers_words(row, ratio >= 0.6 && ratio < 1, "0.6 to 1 of the time",
+    char why[160];
+    snprintf(
+        why, sizeof why,
+        "computing takes %.2f s instead of %.2f, and the network %.2f instead of %.2f",
+        sixteen.compute, eight.compute, sixteen.network, eight.network);
+    papers_why(why);
+    papers_words(row, ratio >= 0.8 && ratio < 1, "0.8 to 1 of the time",
                  "%.3f s instead of %.3f: %.3f of it", sixteen.seconds, eight.seconds,
                  ratio);
     papers_id("T15");
@@ -560,63 +659,134 @@ static void figure8(void)
 
 /* ---- table 4 ----------------------------------------------------------------------------- */
 
-/* The profile's links were fitted to its data parallel and mini-time rows. */
+static const char CONVOLUTIONS[] =
+    "convolutions are priced as products of short sums; cuDNN has other algorithms for "
+    "them";
+
+/* The profile's links were set by its data parallel and mini-time rows. */
+enum { FITTED = 3 };
+static const struct fitted {
+    const char *model, *name;
+    double ours, data, horovod;      /* seconds, as printed */
+    const char *why_ours, *why_data; /* where they do not come out */
+} fitted[FITTED] = {
+    {"paper:vgg16", "VGG16", 0.10, 0.16, 0.15, CONVOLUTIONS, CONVOLUTIONS},
+    {"paper:wideresnet", "WideResNet", 1.99, 2.89, 2.80,
+     "most of both is computing at the profile's rates, which no plan spares", NULL},
+    {"paper:transformer-s", "Transformer-S", 1.16, 1.18, 1.04,
+     "our fastest plan repeats the same work on both nodes, which spares the network "
+     "more "
+     "than it costs in computing",
+     NULL}};
+static struct {
+    struct figure ours, data;
+} of_table4[FITTED];
+
+static void solve_table4(void)
+{
+    for (int i = 0; i < FITTED; i++) {
+        struct study s;
+        struct study_ask a = ask_of(fitted[i].model, 2);
+        study_open(&s, &a);
+        of_table4[i].ours = study_fastest(&s, LIMIT);
+        study_close(&s);
+        of_table4[i].data = plan_of(fitted[i].model, 2, "data-parallel");
+    }
+}
+
+/* One time of table 4: within the band?  Beside it how far it is off, in percent. */
+static int fits(double seconds, double printed, double *ret_off)
+{
+    *ret_off = 100 * (seconds / printed - 1);
+    return fabs(seconds / printed - 1) <= PAPERS_TIMES;
+}
+
+static void mini_time(const struct fitted *f, const struct figure *ours,
+                      const struct figure *data)
+{
+    char says[96], why[256];
+    double off, ratio = ours->seconds / data->seconds;
+    struct papers_row row = {PAPERS_CALIBRATED, f->name, says};
+    papers_id("T19");
+    snprintf(why, sizeof why, "computing alone takes %.2f s of the %.2f: %s",
+             ours->compute, ours->seconds, f->why_ours);
+    papers_why(why);
+    fits(ours->seconds, f->ours, &off);
+    snprintf(says, sizeof says, "mini-time %.2f s", f->ours);
+    papers_near(row, ours->seconds, f->ours, PAPERS_TIMES, "%.2f s, %+.0f %%",
+                ours->seconds, off);
+    snprintf(why, sizeof why,
+             "computing takes %.2f s of mini-time and %.2f of data parallel: %s",
+             ours->compute, data->compute, f->why_ours);
+    papers_why(why);
+    snprintf(says, sizeof says, "mini-time %.2f s, data parallel %.2f s: %.2f of it",
+             f->ours, f->data, f->ours / f->data);
+    papers_ratio(row, ratio, f->ours / f->data, "%.2f s, %.2f s: %.2f of it",
+                 ours->seconds, data->seconds, ratio);
+    if (f->why_data) {
+        snprintf(why, sizeof why, "computing alone takes %.2f s of the %.2f: %s",
+                 data->compute, data->seconds, f->why_data);
+        papers_why(why);
+    }
+    fits(data->seconds, f->data, &off);
+    snprintf(says, sizeof says, "data parallel %.2f s", f->data);
+    papers_near(row, data->seconds, f->data, PAPERS_TIMES, "%.2f s, %+.0f %%",
+                data->seconds, off);
+}
+
+static void horovod(const struct fitted *f, const struct figure *data)
+{
+    char says[96];
+    double printed = f->horovod / f->data;
+    struct papers_row row = {PAPERS_REWRITTEN, f->name, says};
+    papers_id("T20");
+    papers_why("buckets go behind backward, and what they are compared with does not; in "
+               "the next row both do");
+    snprintf(says, sizeof says, "Horovod %.2f s, data parallel %.2f s: %.2f of it",
+             f->horovod, f->data, printed);
+    papers_ratio(row, data->fused / data->seconds, printed, "%.3f s, %.3f s: %.3f of it",
+                 data->fused, data->seconds, data->fused / data->seconds);
+    papers_why("a bucket waits for its last gradient, which takes longer here than fewer "
+               "collectives save");
+    snprintf(says, sizeof says,
+             "the same, of data parallel whose gradients go one by one behind backward");
+    papers_ratio(row, data->fused / data->apart, printed, "%.3f s, %.3f s: %.3f of it",
+                 data->fused, data->apart, data->fused / data->apart);
+}
+
 static void table4(void)
 {
-    static const struct {
-        const char *model, *name;
-        double ours, data, horovod; /* seconds, as printed */
-        const char *why;            /* of mini-time */
-    } rows[] = {
-        {"paper:vgg16", "VGG16", 0.10, 0.16, 0.15,
-         "computing alone takes as long at the profile's rate of f32, which is one "
-         "for all models"},
-        {"paper:wideresnet", "WideResNet", 1.99, 2.89, 2.80,
-         "most of both is computing at the profile's rate, which no plan spares"},
-        {"paper:transformer-s", "Transformer-S", 1.16, 1.18, 1.04,
-         "in our fastest both nodes do the same, which spares the network more than "
-         "it costs in computing"}};
     papers_head("TensorOpt, table 4: 16 GPUs against Horovod");
-    for (int i = 0; i < 3; i++) {
-        struct study s;
-        struct study_ask a = ask_of(rows[i].model, 2);
-        char says[96];
-        struct papers_row row = {PAPERS_CALIBRATED, rows[i].name, says};
-        study_open(&s, &a);
-        struct figure ours = study_fastest(&s, LIMIT);
-        study_close(&s);
-        struct figure data = plan_of(rows[i].model, 2, "data-parallel");
-        double ratio = ours.seconds / data.seconds;
-        papers_id("T19");
-        snprintf(says, sizeof says, "mini-time %.2f s", rows[i].ours);
-        papers_why(rows[i].why);
-        papers_near(row, ours.seconds, rows[i].ours, TIMES, "%.2f s, %+.0f %%",
-                    ours.seconds, 100 * (ours.seconds / rows[i].ours - 1));
-        snprintf(says, sizeof says, "mini-time %.2f s, data parallel %.2f s: %.2f of it",
-                 rows[i].ours, rows[i].data, rows[i].ours / rows[i].data);
-        papers_why(rows[i].why);
-        papers_near(row, ratio, rows[i].ours / rows[i].data, TIMES,
-                    "%.2f s, %.2f s: %.2f of it", ours.seconds, data.seconds, ratio);
-        snprintf(says, sizeof says, "data parallel %.2f s", rows[i].data);
-        papers_near(row, data.seconds, rows[i].data, TIMES, "%.2f s, %+.0f %%",
-                    data.seconds, 100 * (data.seconds / rows[i].data - 1));
-        snprintf(says, sizeof says, "Horovod %.2f s: %.2f of data parallel",
-                 rows[i].horovod, rows[i].horovod / rows[i].data);
-        papers_id("T20");
-        row.kind = PAPERS_COUNTED;
-        papers_why(
-            "buckets go behind backward, and what they are compared with does not; "
-            "in the next row both do");
-        papers_near(row, data.fused / data.seconds, rows[i].horovod / rows[i].data, TIMES,
-                    "%.2f s: %.2f of it", data.fused, data.fused / data.seconds);
-        snprintf(says, sizeof says,
-                 "the same, of data parallel whose gradients go one by "
-                 "one behind backward");
-        row.kind = PAPERS_REWRITTEN;
-        papers_near(row, data.fused / data.apart, rows[i].horovod / rows[i].data, TIMES,
-                    "%.2f s and %.2f s: %.2f of it", data.fused, data.apart,
-                    data.fused / data.apart);
+    for (int i = 0; i < FITTED; i++) {
+        mini_time(&fitted[i], &of_table4[i].ours, &of_table4[i].data);
+        horovod(&fitted[i], &of_table4[i].data);
     }
+}
+
+/* Which of the times that links were set by come out, and which do not. */
+static void misfits_said(void)
+{
+    char not [256] = "";
+    int n = 0;
+    for (int i = 0; i < FITTED; i++) {
+        const struct {
+            const char *what;
+            double seconds, printed;
+        } rows[] = {{"mini-time", of_table4[i].ours.seconds, fitted[i].ours},
+                    {"data parallel", of_table4[i].data.seconds, fitted[i].data}};
+        for (int k = 0; k < 2; k++) {
+            double off;
+            if (!fits(rows[k].seconds, rows[k].printed, &off))
+                snprintf(not +strlen(not ), sizeof not -strlen(not ),
+                         "%s %s's %s (%+.0f %%)", n++ ? "," : "", fitted[i].name,
+                         rows[k].what, off);
+        }
+    }
+    printf("Of these %d\ntimes %d are within 25 %% of what it prints", 2 * FITTED,
+           2 * FITTED - n);
+    if (n)
+        printf(", %d are not:%s", n, not );
+    printf(".\n");
 }
 
 /* ---- the fewest GPUs --------------------------------------------------------------------- */
@@ -656,8 +826,8 @@ static void mini_parallelism(void)
         snprintf(says, sizeof says, "%d, by the sizes of its table 1", rows[i].gpus);
         papers_words((struct papers_row){PAPERS_REWRITTEN, rows[i].name, says},
                      gpus == rows[i].gpus, "the same number",
-                     "%d: half of them would need %.2f GiB of %.1f", gpus, fewer,
-                     (double)LIMIT / (1 << 30));
+                     "%d: %d GPUs would need %.2f GiB; %.1f are allowed", gpus, gpus / 2,
+                     fewer, (double)LIMIT / (1 << 30));
     }
 }
 
@@ -669,7 +839,7 @@ static const char opening[] =
     "Written by one command; what only tests show is named, not run, by it:\n"
     "\n"
     "    cmake --build --preset release --target papers_figures\n"
-    "    build/release/tests/papers_figures >docs/PAPERS.md\n"
+    "    build/release/tests/papers_figures >papers.md && mv papers.md docs/PAPERS.md\n"
     "\n"
     "TensorOpt is Cai et al., \"TensorOpt: Exploring the Tradeoffs in Distributed DNN\n"
     "Training with Auto-Parallelism\", 2020. Its models are made by name\n"
@@ -691,11 +861,15 @@ static const char opening[] =
     "same everywhere: 2 % of sizes, 25 % of times and of their ratios, or the range "
     "itself "
     "where the\n"
-    "paper prints a range. Only such claims are counted, and only where nothing here was "
-    "fitted to\n"
-    "them; all others say in brackets what they are (see The verdicts). Behind a no "
-    "stands why, and\n"
-    "a row below it has the cause switched off, where it can be.\n";
+    "paper prints a range. A ratio also has to be on the same side of 1 as the paper's. "
+    "Where the paper\n"
+    "prints words, the band is our reading of them. Only claims whose number the paper "
+    "prints are\n"
+    "counted, and only where nothing here was fitted to them; all others say in brackets "
+    "what they are\n"
+    "(see The verdicts). Behind a no stands why, as far as it is known; some have a row "
+    "below with the\n"
+    "cause switched off.\n";
 
 /* The numbers of the profile that this paper gave it. */
 static void calibration_said(void)
@@ -705,29 +879,28 @@ static void calibration_said(void)
     json_t *doc = hw ? topt_hw_to_json(hw) : NULL;
     const json_t *links = json_object_get(doc, "links"), *pair;
     size_t i;
-    printf(
-        "\n**What was calibrated.** The paper does not print the speed of its links. "
-        "Those "
-        "of\n`%s` were set so that data parallel and mini-time take about what its table "
-        "4\nsays:",
-        V100);
+    printf("\n**What was calibrated.** The paper does not print the speed of its links. "
+           "Those "
+           "of\n`%s` were set by the times of data parallel and mini-time in its table "
+           "4:\n",
+           V100);
     json_array_foreach(json_object_get(json_array_get(links, 0), "by_group"), i, pair)
-        printf("%s %.0f", i ? "," : "", json_number_value(json_array_get(pair, 1)) / 1e9);
+        printf("%s%.0f", i ? ", " : "", json_number_value(json_array_get(pair, 1)) / 1e9);
     printf(" GB/s for");
     json_array_foreach(json_object_get(json_array_get(links, 0), "by_group"), i, pair)
         printf("%s %d", i ? "," : "", (int)json_number_value(json_array_get(pair, 0)));
     printf(
-        " GPUs of a node (the last as measured), %.1f GB/s\nbetween nodes. "
-        "`v100-dgx1-2x8-no-rdma` has half of that, `v100-dgx1-2x8-4x` four times, as "
-        "the\n"
-        "paper says; `v100-pcie-1x8` was measured. So table 4 is no test of these times, "
-        "and no\nother time on this cluster is quite independent of it. The layers of "
-        "three of "
-        "its models were\nmade so that table 1's sizes come out, and what counts as "
-        "memory was "
-        "read from that table.\n",
+        " GPUs of a node (the last as measured), %.1f GB/s between nodes. Rates of\n"
+        "products came after, by shape, from measurements of others. ",
         json_number_value(json_object_get(json_array_get(links, 1), "bytes_per_second")) /
             1e9);
+    misfits_said();
+    printf("`v100-dgx1-2x8-no-rdma` has half of what goes between nodes, "
+           "`v100-dgx1-2x8-4x` four times,\nas the paper says; `v100-pcie-1x8` was "
+           "measured. So table 4 is no test of these times, and no\nother time on this "
+           "cluster is quite independent of it: none is counted. The layers of three of "
+           "its\nmodels were made so that table 1's sizes come out, and what counts as "
+           "memory was read from that table.\n");
     json_decref(doc);
     topt_hw_destroy(hw);
 }
@@ -747,10 +920,11 @@ static const char closing[] =
     "  split it within each are part of the space, and the fastest where the network is\n"
     "  slow: computing rises along the frontier where they come in. The paper saw that "
     "of\n"
-    "  WideResNet only. They make mini-time faster against data parallel than printed\n"
-    "  (Transformer-S), 16 GPUs no faster than 8 (Transformer), and OptCNN, whose "
-    "devices\n"
-    "  share the work, slower than the right end there.\n"
+    "  WideResNet only, and there where memory is short. They make mini-time faster "
+    "against\n"
+    "  data parallel than printed (Transformer-S), 16 GPUs no faster than 8 "
+    "(Transformer),\n"
+    "  and OptCNN, whose devices share the work, slower than the right end there.\n"
     "- **Tensor reuse.** An output that its consumer reads in another layout is moved. "
     "What\n"
     "  backward reads of it is kept in that layout, beside the producer's copy, or "
@@ -774,10 +948,9 @@ static const char closing[] =
     "nodes,\n"
     "  and what is gathered over the network is less than what is computed in half the "
     "time.\n"
-    "- **Unlike devices.** Shares of unlike GPUs are no paper's claim; what is held of "
-    "them "
-    "is the last\n"
-    "  rows below.\n"
+    "- **Unlike devices.** No paper claims anything on shares of unlike GPUs; our tests "
+    "of them are the\n"
+    "  last two rows below.\n"
     "- **RNN.** What is computed, weights read again at each of 64 steps, is most of "
     "its\n"
     "  time, and splitting everything 16 ways is nearly the fastest: the frontier is "
@@ -802,7 +975,7 @@ int main(int argc, char **argv)
             papers_systems();
             papers_flexflow_why();
             papers_systems_why();
-            return 0;
+            return papers_unexplained() > 0;
         }
         if (!strcmp(argv[i], "--alike")) {
             blocks = TOPT_BLOCKS_ALIKE;
@@ -816,6 +989,7 @@ int main(int argc, char **argv)
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     fputs(opening, stdout);
+    solve_table4();
     calibration_said();
     space_said();
     table1();
@@ -832,5 +1006,5 @@ int main(int argc, char **argv)
     papers_flexflow_why();
     papers_systems_why();
     papers_index();
-    return 0;
+    return papers_unexplained() > 0;
 }
