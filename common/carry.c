@@ -115,7 +115,10 @@ static int is_step(void)
  * plan needs, as one that has whole nodes, runs by it where no plan is of its own shape. */
 static int word_of_shape(const char *id, const char **ret, struct topt_error *err)
 {
-    char name[TOPT_ELASTIC_NAME];
+    char tag[TOPT_ELASTIC_NAME], name[TOPT_ELASTIC_NAME];
+    const char *kinds = getenv(TOPT_ELASTIC_KINDS_VARIABLE);
+    const char *partition = getenv("SLURM_JOB_PARTITION");
+    int kind = kinds && partition ? topt_elastic_kind_in(kinds, partition) : 0;
     int64_t nodes = number_of("SLURM_JOB_NUM_NODES"),
             planned = number_of("SLURM_TOPT_NODES");
     int64_t each = number_of("SLURM_GPUS_ON_NODE");
@@ -123,9 +126,10 @@ static int word_of_shape(const char *id, const char **ret, struct topt_error *er
     *ret = getenv(TOPT_CARRY_VARIABLE);
     int other_nodes = nodes && planned && nodes != planned;
     int other_gpus = each && of_plan && each != of_plan;
-    if (!other_nodes && !other_gpus)
+    if (!other_nodes && !other_gpus && kind <= 0)
         return 0;
-    topt_elastic_document_name(nodes ? nodes : planned, each ? each : of_plan, name);
+    topt_elastic_tag(nodes ? nodes : planned, each ? each : of_plan, kind, tag);
+    topt_elastic_document_name(tag, name);
     const char *word = getenv(name);
     if (word) {
         *ret = word;

@@ -15,41 +15,122 @@ int64_t topt_elastic_gpus(const struct topt_elastic_shape *s)
     return s->nodes * s->gpus_per_node;
 }
 
-int topt_elastic_find(const struct topt_elastic *e, int64_t nodes, int64_t gpus_per_node)
+int topt_elastic_find(const struct topt_elastic *e, int64_t nodes, int64_t gpus_per_node,
+                      int kind)
 {
     for (int i = 0; i < e->n; i++)
-        if (e->shape[i].nodes == nodes && e->shape[i].gpus_per_node == gpus_per_node)
+        if (e->shape[i].nodes == nodes && e->shape[i].gpus_per_node == gpus_per_node &&
+            e->shape[i].kind == kind)
             return i;
     return -1;
 }
 
-void topt_elastic_plan_name(int64_t nodes, int64_t gpus_per_node,
-                            char ret[TOPT_ELASTIC_NAME])
+/* Is the word of 'n' letters one of the list? */
+static int is_among(const char *list, const char *between, const char *word, size_t n)
 {
-    snprintf(ret, TOPT_ELASTIC_NAME, "SLURM_TOPT_PLAN_%lldx%lld", (long long)nodes,
-             (long long)gpus_per_node);
+    for (const char *p = list; *p; p += strcspn(p, between), p += *p != '\0')
+        if (strcspn(p, between) == n && !memcmp(p, word, n))
+            return 1;
+    return 0;
 }
 
-void topt_elastic_document_name(int64_t nodes, int64_t gpus_per_node,
-                                char ret[TOPT_ELASTIC_NAME])
+int topt_elastic_kind_of(const struct topt_elastic *e, const char *partitions)
 {
-    snprintf(ret, TOPT_ELASTIC_NAME, TOPT_CARRY_VARIABLE "_%lldx%lld", (long long)nodes,
-             (long long)gpus_per_node);
+    for (int i = 0; i < e->nkinds; i++) {
+        int is_it = *partitions != '\0';
+        for (const char *p = partitions; *p; p += strcspn(p, ","), p += *p == ',')
+            is_it &= is_among(e->kind[i], "+", p, strcspn(p, ","));
+        if (is_it)
+            return i;
+    }
+    return e->nkinds ? -1 : 0;
+}
+
+/* Letters of names; others, as blanks, would end the word. */
+static size_t name_length(const char *p)
+{
+    return strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+}
+
+static int take_kind(struct topt_elastic *e, const char *partitions, size_t n,
+                     char between)
+{
+    if (e->nkinds == TOPT_ELASTIC_KINDS || !n || n >= TOPT_ELASTIC_PARTITIONS)
+        return -1;
+    char *to = e->kind[e->nkinds];
+    snprintf(to, TOPT_ELASTIC_PARTITIONS, "%.*s", (int)n, partitions);
+    for (char *p = to;; p++) {
+        size_t len = name_length(p);
+        p += len;
+        if (len && !*p)
+            return e->nkinds++;
+        if (!len || *p != between)
+            return -1;
+        *p = '+';
+    }
+}
+
+int topt_elastic_add_kind(struct topt_elastic *e, const char *partitions)
+{
+    return take_kind(e, partitions, strlen(partitions), ',');
+}
+
+void topt_elastic_tag(int64_t nodes, int64_t gpus_per_node, int kind,
+                      char ret[TOPT_ELASTIC_NAME])
+{
+    int n = snprintf(ret, TOPT_ELASTIC_NAME, "%lldx%lld", (long long)nodes,
+                     (long long)gpus_per_node);
+    if (kind > 0)
+        snprintf(ret + n, TOPT_ELASTIC_NAME - (size_t)n, "_%d", kind);
+}
+
+void topt_elastic_plan_name(const char *tag, char ret[TOPT_ELASTIC_NAME])
+{
+    snprintf(ret, TOPT_ELASTIC_NAME, "SLURM_TOPT_PLAN_%.40s", tag);
+}
+
+void topt_elastic_document_name(const char *tag, char ret[TOPT_ELASTIC_NAME])
+{
+    snprintf(ret, TOPT_ELASTIC_NAME, TOPT_CARRY_VARIABLE "_%.40s", tag);
+}
+
+void topt_elastic_kinds(const struct topt_elastic *e, struct topt_text *out)
+{
+    for (int i = 0; i < e->nkinds; i++)
+        topt_text_add(out, "%s%s", i ? "," : "", e->kind[i]);
+}
+
+int topt_elastic_kind_in(const char *kinds, const char *partition)
+{
+    char one[TOPT_ELASTIC_PARTITIONS];
+    int i = 0;
+    for (const char *p = kinds; *p; p += strcspn(p, ","), p += *p == ',', i++) {
+        snprintf(one, sizeof one, "%.*s", (int)strcspn(p, ","), p);
+        if (is_among(one, "+", partition, strlen(partition)))
+            return i;
+    }
+    return *kinds ? -1 : 0;
 }
 
 void topt_elastic_word(const struct topt_elastic *e, struct topt_text *out)
 {
     topt_text_add(out, "%s", mark);
-    for (int i = 0; i < e->n; i++)
+    for (int i = 0; i < e->n; i++) {
         topt_text_add(out, "%s%lldx%lld:%lld%s", i ? "," : "",
                       (long long)e->shape[i].nodes, (long long)e->shape[i].gpus_per_node,
                       (long long)e->shape[i].time_ns, i == e->submitted ? "*" : "");
+        if (e->shape[i].kind)
+            topt_text_add(out, "@%d", e->shape[i].kind);
+    }
     if (e->min_efficiency > 0)
         topt_text_add(out, ";min-efficiency=%.3g", e->min_efficiency);
     if (e->by_node)
         topt_text_add(out, ";tasks=node");
     if (e->steps > 0)
         topt_text_add(out, ";steps=%lld", (long long)e->steps);
+    if (e->nkinds)
+        topt_text_add(out, ";kinds=");
+    topt_elastic_kinds(e, out);
 }
 
 /* A number from 1 on and the letter behind it; NULL where there are none. */
@@ -66,19 +147,39 @@ static const char *take_number(const char *p, int64_t limit, char behind, int64_
 
 static const char *take_shape(const char *p, struct topt_elastic *e)
 {
-    struct topt_elastic_shape s;
+    struct topt_elastic_shape s = {.kind = 0};
+    int64_t kind;
+    int is_submitted = 0;
     if (e->n == TOPT_ELASTIC_MOST || !(p = take_number(p, most, 'x', &s.nodes)) ||
         !(p = take_number(p, most, ':', &s.gpus_per_node)) ||
-        !(p = take_number(p, INT64_MAX - 1, '\0', &s.time_ns)) ||
-        topt_elastic_find(e, s.nodes, s.gpus_per_node) >= 0)
+        !(p = take_number(p, INT64_MAX - 1, '\0', &s.time_ns)))
         return NULL;
     if (*p == '*') {
-        if (e->submitted >= 0)
-            return NULL;
-        e->submitted = e->n;
+        is_submitted = 1;
         p++;
+    } else if (*p == '@') {
+        if (!(p = take_number(p + 1, TOPT_ELASTIC_KINDS - 1, '\0', &kind)))
+            return NULL;
+        s.kind = (int)kind;
     }
+    if ((is_submitted && e->submitted >= 0) ||
+        topt_elastic_find(e, s.nodes, s.gpus_per_node, s.kind) >= 0)
+        return NULL;
+    if (is_submitted)
+        e->submitted = e->n;
     e->shape[e->n++] = s;
+    return p;
+}
+
+/* "fast+also,slow" */
+static const char *take_kinds(const char *p, struct topt_elastic *e)
+{
+    do {
+        size_t n = strcspn(p, ",; ");
+        if (take_kind(e, p, n, '+') < 0)
+            return NULL;
+        p += n;
+    } while (*p == ',' && p++);
     return p;
 }
 
@@ -86,7 +187,7 @@ static const char *take_shape(const char *p, struct topt_elastic *e)
 static const char *take_rest(const char *p, struct topt_elastic *e)
 {
     static const char efficiency[] = ";min-efficiency=", tasks[] = ";tasks=node";
-    static const char steps[] = ";steps=";
+    static const char steps[] = ";steps=", kinds[] = ";kinds=";
     while (*p == ';') {
         if (!strncmp(p, efficiency, sizeof efficiency - 1)) {
             char *end;
@@ -97,6 +198,9 @@ static const char *take_rest(const char *p, struct topt_elastic *e)
         } else if (!strncmp(p, tasks, sizeof tasks - 1)) {
             e->by_node = 1;
             p += sizeof tasks - 1;
+        } else if (!strncmp(p, kinds, sizeof kinds - 1)) {
+            if (e->nkinds || !(p = take_kinds(p + sizeof kinds - 1, e)))
+                return NULL;
         } else if (strncmp(p, steps, sizeof steps - 1) != 0 ||
                    !(p = take_number(p + sizeof steps - 1, INT64_MAX - 1, '\0',
                                      &e->steps))) {
@@ -115,6 +219,9 @@ static int read_word(const char *p, struct topt_elastic *ret)
         p = take_shape(p, &e);
     } while (p && *p == ',' && p++);
     p = p ? take_rest(p, &e) : NULL;
+    for (int i = 0; p && i < e.n; i++)
+        if (e.shape[i].kind && e.shape[i].kind >= e.nkinds)
+            return 0;
     if (!p || (*p && *p != ' ') || e.submitted < 0)
         return 0;
     *ret = e;

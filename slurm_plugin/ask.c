@@ -101,9 +101,34 @@ static int check_counts(const char *value, struct topt_error *err)
     return topt_parse_counts(value, count_limit, counts, TOPT_FIELD_COUNTS_MOST, &n, err);
 }
 
+static const char any_kind[] = "kinds";
+
 static int is_word_of_elastic(const char *value)
 {
-    return !*value || !strcmp(value, "auto") || !strcmp(value, "no");
+    return !*value || !strcmp(value, "auto") || !strcmp(value, "no") ||
+           !strcmp(value, any_kind);
+}
+
+/* What stands behind "kinds,"; the value itself where it does not begin so. */
+static const char *behind_kinds(const char *value)
+{
+    size_t n = sizeof any_kind - 1;
+    return !strncmp(value, any_kind, n) && value[n] == ',' ? value + n + 1 : value;
+}
+
+/* "kinds,no" is nonsense. */
+static int check_elastic(const char *value, struct topt_error *err)
+{
+    const char *rest = behind_kinds(value);
+    return rest == value ? is_word_of_elastic(value) ? 0 : check_counts(value, err)
+           : !strcmp(rest, "auto") ? 0
+                                   : check_counts(rest, err);
+}
+
+int topt_ask_kinds(const struct topt_ask *ask)
+{
+    const char *value = ask->value[TOPT_ASK_ELASTIC];
+    return value && (!strcmp(value, any_kind) || behind_kinds(value) != value);
 }
 
 int topt_ask_elastic(const struct topt_ask *ask, int64_t *ret, int most)
@@ -111,8 +136,9 @@ int topt_ask_elastic(const struct topt_ask *ask, int64_t *ret, int most)
     const char *value = ask->value[TOPT_ASK_ELASTIC];
     int64_t all[TOPT_FIELD_COUNTS_MOST];
     int n = 0;
-    if (!value || !strcmp(value, "no"))
+    if (!value || !strcmp(value, "no") || !strcmp(value, any_kind))
         return -1;
+    value = behind_kinds(value);
     if (is_word_of_elastic(value) ||
         topt_parse_counts(value, count_limit, all, TOPT_FIELD_COUNTS_MOST, &n, NULL))
         return 0;
@@ -158,7 +184,7 @@ int topt_ask_check_value(enum topt_ask_option which, const char *value,
     case TOPT_ASK_IS_COUNTS:
         return check_counts(value, err);
     case TOPT_ASK_IS_ELASTIC:
-        return is_word_of_elastic(value) ? 0 : check_counts(value, err);
+        return check_elastic(value, err);
     case TOPT_ASK_IS_BYTES:
         return topt_parse_memory(value, &n, err);
     case TOPT_ASK_IS_SHARE:

@@ -19,7 +19,8 @@ enum topt_ask_kind {
     TOPT_ASK_IS_SHARE,
     TOPT_ASK_IS_TEXT,
     TOPT_ASK_IS_FLAG,    /* takes no argument */
-    TOPT_ASK_IS_ELASTIC, /* may take one: "auto" (as without one), "no", or counts */
+    TOPT_ASK_IS_ELASTIC, /* may take one: "auto" (as without one), "no", or counts; "kinds"
+                          * alone, or before "auto" or counts with a comma between */
 };
 
 /* X(NAME, option, argument shown, kind, help): what is said to the plugin alone; the rest
@@ -33,8 +34,8 @@ enum topt_ask_kind {
       "accelerate and deepspeed (default: from the job's tasks and --topt-framework)")   \
     X(ELASTIC, "topt-elastic", "COUNTS", ELASTIC,                                        \
       "let the job be resized while it waits: to these numbers of GPUs, or auto "        \
-      "(halves "                                                                         \
-      "and doubles); no: never")                                                         \
+      "(halves and doubles); kinds, alone or before these: also moved to others of the " \
+      "partitions that it names; no: never")                                             \
     X(STEPS, "topt-steps", "N", COUNT,                                                   \
       "with --topt-elastic: steps that the job trains, for how long it runs in topt "    \
       "rightsize (default: its time limit)")                                             \
@@ -99,8 +100,10 @@ int topt_ask_environment(struct topt_ask *ask, struct topt_error *err) TOPT_MUST
 int topt_ask_find(const char *word, size_t len);
 
 /* The numbers of GPUs that --topt-elastic names: how many of 'most', 0 for "auto", -1
- * where the job is not elastic. Only after topt_ask_check succeeded. */
+ * where the job takes no other. Only after topt_ask_check succeeded. */
 int topt_ask_elastic(const struct topt_ask *ask, int64_t *ret, int most);
+/* Does it agree to GPUs of other kinds? */
+int topt_ask_kinds(const struct topt_ask *ask);
 
 /* The value alone can be read. */
 int topt_ask_check_value(enum topt_ask_option which, const char *value,

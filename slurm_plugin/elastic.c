@@ -33,7 +33,7 @@ void elastic_begin(const struct topt_ask *ask, const struct topt_bounds *bounds,
     const char *steps = ask->value[TOPT_ASK_STEPS];
     if (steps && topt_parse_int(steps, 1, INT64_MAX, &ret_shapes->steps, NULL))
         ret_shapes->steps = 0;
-    elastic_add(plan->nodes, plan->gpus_per_node, plan->time_ns, ret_shapes);
+    elastic_add(plan->nodes, plan->gpus_per_node, plan->time_ns, 0, ret_shapes);
 }
 
 static int64_t next_of_list(struct elastic_counts *c, const struct topt_elastic *e)
@@ -68,14 +68,30 @@ void elastic_tell(struct elastic_counts *c, int found)
         c->down = found && c->down % 2 == 0 ? c->down / 2 : 0;
 }
 
-int elastic_add(int64_t nodes, int64_t gpus_per_node, int64_t time_ns,
+int elastic_add(int64_t nodes, int64_t gpus_per_node, int64_t time_ns, int kind,
                 struct topt_elastic *e)
 {
     if (e->n == TOPT_ELASTIC_MOST || time_ns < 1 ||
-        topt_elastic_find(e, nodes, gpus_per_node) >= 0)
+        topt_elastic_find(e, nodes, gpus_per_node, kind) >= 0)
         return 0;
-    e->shape[e->n++] = (struct topt_elastic_shape){nodes, gpus_per_node, time_ns};
+    e->shape[e->n++] = (struct topt_elastic_shape){nodes, gpus_per_node, time_ns, kind};
     return 1;
+}
+
+int elastic_next_kind(const char **named, const struct topt_elastic *e,
+                      char ret[TOPT_ELASTIC_PARTITIONS])
+{
+    struct topt_text of = {0};
+    int found = 0;
+    topt_elastic_kinds(e, &of);
+    while (of.s && !found && **named) {
+        size_t n = strcspn(*named, ",");
+        snprintf(ret, TOPT_ELASTIC_PARTITIONS, "%.*s", (int)n, *named);
+        found = n > 0 && topt_elastic_kind_in(of.s, ret) < 0;
+        *named += n + ((*named)[n] == ',');
+    }
+    topt_text_fini(&of);
+    return found;
 }
 
 static double cost_of(const struct topt_elastic_shape *s)
@@ -91,13 +107,14 @@ static int nodes_of(const struct topt_elastic *e, int has_limit,
     double least = cost_of(own);
     int n = 0;
     for (int i = 0; i < e->n; i++)
-        least = cost_of(&e->shape[i]) < least ? cost_of(&e->shape[i]) : least;
+        if (!e->shape[i].kind && cost_of(&e->shape[i]) < least)
+            least = cost_of(&e->shape[i]);
     for (int i = 0; i < e->n; i++) {
         const struct topt_elastic_shape *s = &e->shape[i];
         int is_larger = topt_elastic_gpus(s) > topt_elastic_gpus(own);
         int is_good = !is_larger ||
                       (e->min_efficiency > 0 && least >= e->min_efficiency * cost_of(s));
-        if (s->gpus_per_node == own->gpus_per_node && is_good &&
+        if (!s->kind && s->gpus_per_node == own->gpus_per_node && is_good &&
             !(has_limit && s->time_ns > own->time_ns))
             ret[n++] = s->nodes;
     }
@@ -135,7 +152,7 @@ char *elastic_list(const struct topt_elastic *e, char *buf, size_t size)
     int64_t gpus[TOPT_ELASTIC_MOST];
     int n = 0, used = 0;
     for (int i = 0; i < e->n; i++)
-        if (i != e->submitted)
+        if (i != e->submitted && !e->shape[i].kind)
             gpus[n++] = topt_elastic_gpus(&e->shape[i]);
     qsort(gpus, (size_t)n, sizeof *gpus, by_number);
     buf[0] = '\0';
@@ -145,5 +162,19 @@ char *elastic_list(const struct topt_elastic *e, char *buf, size_t size)
                          : i == n - 1 ? " and "
                                       : ", ",
                          (long long)gpus[i]);
+    return buf;
+}
+
+char *elastic_kinds(const struct topt_elastic *e, char *buf, size_t size)
+{
+    int used = 0;
+    buf[0] = '\0';
+    for (int i = 0; i < e->n && (size_t)used < size; i++) {
+        const struct topt_elastic_shape *s = &e->shape[i];
+        if (s->kind)
+            used += snprintf(buf + used, size - (size_t)used, "%s%lld in partition %s",
+                             used ? ", " : "", (long long)topt_elastic_gpus(s),
+                             e->kind[s->kind]);
+    }
     return buf;
 }

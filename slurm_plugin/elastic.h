@@ -28,15 +28,22 @@ int64_t elastic_next(struct elastic_counts *c, const struct topt_elastic *e);
 void elastic_tell(struct elastic_counts *c, int found);
 
 /* 0 where there is no room, or it is there. */
-int elastic_add(int64_t nodes, int64_t gpus_per_node, int64_t time_ns,
+int elastic_add(int64_t nodes, int64_t gpus_per_node, int64_t time_ns, int kind,
                 struct topt_elastic *e);
+
+/* The next partition that the job names, of 'named', and that is of no kind yet; what is left of the
+ * list is at '*named'. 0: no more. */
+int elastic_next_kind(const char **named, const struct topt_elastic *e,
+                      char ret[TOPT_ELASTIC_PARTITIONS]);
 
 /* What the job's options become.  'version' is Slurm's: from 23.02 on it takes a list of
  * numbers of nodes. */
 void elastic_host(const struct topt_elastic *e, const struct topt_host *h, int version,
                   struct topt_host_elastic *ret);
 
-/* "1, 2 and 8": all but the one that is submitted.  Returns 'buf'. */
+/* "1, 2 and 8": all but the one that is submitted, of its kind; and those of other kinds, "4 in
+ * partition slow".  They return 'buf'. */
+char *elastic_kinds(const struct topt_elastic *e, char *buf, size_t size);
 char *elastic_list(const struct topt_elastic *e, char *buf, size_t size);
 
 #endif

@@ -103,6 +103,8 @@ void topt_host_about(const struct topt_host *h, const struct topt_bounds *bounds
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const char *value = options[i][0] ? given(h, options[i][0]) : NULL;
+        if (*bounds->partition && !strcmp(options[i][1], "partition"))
+            value = bounds->partition;
         if (value && strcmp(value, "unset") != 0)
             add_about(options[i][1], value, out);
     }
@@ -117,6 +119,12 @@ void topt_host_about(const struct topt_host *h, const struct topt_bounds *bounds
     if (each > 0)
         topt_text_add(out, "&slurm_gpus_per_node=%lld", (long long)each);
     topt_text_add(out, "&slurm_tasks=%s", bounds->by_node ? "node" : "gpu");
+}
+
+const char *topt_host_partitions(const struct topt_host *h)
+{
+    const char *named = given(h, "partition");
+    return named ? named : "";
 }
 
 typedef int splitter(const char *text, int64_t *ret_gpus, char type[64],

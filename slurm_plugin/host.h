@@ -42,6 +42,9 @@ int topt_host_bounds(const struct topt_host *h, struct topt_bounds *ret,
 void topt_host_about(const struct topt_host *h, const struct topt_bounds *bounds,
                      struct topt_text *out);
 
+/* The partitions that the job names, with commas between; "" where it names none. */
+const char *topt_host_partitions(const struct topt_host *h);
+
 /* Of a job that takes several shapes: what its comment says of them (topt_elastic.h), and
  * the numbers of nodes of which Slurm may choose, as "1,2,4"; "" where it may not. */
 struct topt_host_elastic {

@@ -165,41 +165,46 @@ void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
 }
 
 void topt_mend_further(const struct topt_env *env, const struct topt_answer *plan,
-                       int64_t tasks)
+                       int64_t tasks, int kind)
 {
-    char name[TOPT_ELASTIC_NAME], words[VALUE_SIZE];
+    char tag[TOPT_ELASTIC_NAME], name[TOPT_ELASTIC_NAME], words[VALUE_SIZE];
     words_of(plan, tasks, words, sizeof words);
-    topt_elastic_plan_name(plan->nodes, plan->gpus_per_node, name);
+    topt_elastic_tag(plan->nodes, plan->gpus_per_node, kind, tag);
+    topt_elastic_plan_name(tag, name);
     env->set(env->ctx, name, words);
-    topt_elastic_document_name(plan->nodes, plan->gpus_per_node, name);
+    topt_elastic_document_name(tag, name);
     env->set(env->ctx, name, plan->plan_doc);
 }
+
 void topt_mend_shapes(const struct topt_env *env, const struct topt_elastic *e)
 {
-    char list[VALUE_SIZE] = "";
-    int used = 0;
+    struct topt_text list = {0}, kinds = {0};
+    char tag[TOPT_ELASTIC_NAME];
     for (int i = 0; i < e->n; i++)
-        if (i != e->submitted && (size_t)used < sizeof list)
-            used += snprintf(list + used, sizeof list - (size_t)used, "%s%lldx%lld",
-                             used ? " " : "", (long long)e->shape[i].nodes,
-                             (long long)e->shape[i].gpus_per_node);
-    env->set(env->ctx, TOPT_ELASTIC_VARIABLE, list);
+        if (i != e->submitted) {
+            topt_elastic_tag(e->shape[i].nodes, e->shape[i].gpus_per_node,
+                             e->shape[i].kind, tag);
+            topt_text_add(&list, "%s%s", list.len ? " " : "", tag);
+        }
+    topt_elastic_kinds(e, &kinds);
+    env->set(env->ctx, TOPT_ELASTIC_VARIABLE, list.len ? list.s : "");
+    if (kinds.len)
+        env->set(env->ctx, TOPT_ELASTIC_KINDS_VARIABLE, kinds.s);
+    topt_text_fini(&list);
+    topt_text_fini(&kinds);
 }
 
 void topt_mend_drop_further(const struct topt_env *env)
 {
     char list[VALUE_SIZE], name[TOPT_ELASTIC_NAME], *save = NULL;
+    env->unset(env->ctx, TOPT_ELASTIC_KINDS_VARIABLE);
     if (env->get(env->ctx, TOPT_ELASTIC_VARIABLE, list, sizeof list))
         return;
     env->unset(env->ctx, TOPT_ELASTIC_VARIABLE);
     for (char *w = strtok_r(list, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
-        char *x = strchr(w, 'x');
-        if (!x)
-            continue;
-        int64_t nodes = strtoll(w, NULL, 10), each = strtoll(x + 1, NULL, 10);
-        topt_elastic_plan_name(nodes, each, name);
+        topt_elastic_plan_name(w, name);
         env->unset(env->ctx, name);
-        topt_elastic_document_name(nodes, each, name);
+        topt_elastic_document_name(w, name);
         env->unset(env->ctx, name);
     }
 }
@@ -266,10 +271,10 @@ static int64_t tasks_of(const struct topt_env *env)
 }
 
 /* The document of the plan of that shape becomes the job's. */
-static int adopt_document(const struct topt_env *env, int64_t nodes, int64_t gpus)
+static int adopt_document(const struct topt_env *env, const char *tag)
 {
     char name[TOPT_ELASTIC_NAME], *word = malloc(TOPT_CARRY_MOST + 1);
-    topt_elastic_document_name(nodes, gpus, name);
+    topt_elastic_document_name(tag, name);
     int rc = !word || env->get(env->ctx, name, word, TOPT_CARRY_MOST + 1);
     if (!rc)
         env->set(env->ctx, TOPT_CARRY_VARIABLE, word);
@@ -277,29 +282,42 @@ static int adopt_document(const struct topt_env *env, int64_t nodes, int64_t gpu
     return rc ? -1 : 0;
 }
 
+/* Which of the kinds that it agreed to the job runs on, and where; -1: on none of them. */
+static int kind_of(const struct topt_env *env, char partition[VALUE_SIZE])
+{
+    char kinds[VALUE_SIZE];
+    if (env->get(env->ctx, TOPT_ELASTIC_KINDS_VARIABLE, kinds, sizeof kinds) ||
+        env->get(env->ctx, "SLURM_JOB_PARTITION", partition, VALUE_SIZE))
+        return 0;
+    return topt_elastic_kind_in(kinds, partition);
+}
+
 int topt_mend_adopt(const struct topt_env *env, char *said, size_t size)
 {
-    char name[TOPT_ELASTIC_NAME], words[VALUE_SIZE], id[VALUE_SIZE];
+    char tag[TOPT_ELASTIC_NAME], name[TOPT_ELASTIC_NAME];
+    char words[VALUE_SIZE], id[VALUE_SIZE], partition[VALUE_SIZE];
+    int kind = kind_of(env, partition);
     int64_t nodes = number_of(env, "SLURM_JOB_NUM_NODES");
     int64_t gpus = number_of(env, "SLURM_GPUS_ON_NODE");
-    if (nodes < 1 || gpus < 1 ||
-        (nodes == number_of(env, "SLURM_TOPT_NODES") &&
+    if (nodes < 1 || gpus < 1 || kind < 0 ||
+        (!kind && nodes == number_of(env, "SLURM_TOPT_NODES") &&
          gpus == number_of(env, "SLURM_TOPT_GPUS_PER_NODE")))
         return 0;
-    topt_elastic_plan_name(nodes, gpus, name);
-    if (env->get(env->ctx, name, words, sizeof words) || adopt_document(env, nodes, gpus))
+    topt_elastic_tag(nodes, gpus, kind, tag);
+    topt_elastic_plan_name(tag, name);
+    if (env->get(env->ctx, name, words, sizeof words) || adopt_document(env, tag))
         return 0;
     for (int i = 0; i < NAMES; i++)
         if (!is_of_site(names[i]))
             unset_both(env, names[i]);
     set_plan(env, words, strstr(words, " DP=") != NULL, nodes, gpus);
     env->get(env->ctx, "SLURM_TOPT_PLAN", id, sizeof id);
-    snprintf(
-        said, size,
-        "the job has %lld node%s of %lld GPU%s: it runs by plan %.80s, which travels "
-        "with it",
-        (long long)nodes, nodes == 1 ? "" : "s", (long long)gpus, gpus == 1 ? "" : "s",
-        id);
+    snprintf(said, size,
+             "the job has %lld node%s of %lld GPU%s%s%.60s: it runs by plan %.80s, which "
+             "travels with it",
+             (long long)nodes, nodes == 1 ? "" : "s", (long long)gpus,
+             gpus == 1 ? "" : "s", kind ? " in partition " : "", kind ? partition : "",
+             id);
     return 1;
 }
 

@@ -27,12 +27,12 @@ struct topt_env {
 void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
                     int64_t tasks, const char *url, const struct topt_trust *trust);
 
-/* A further plan, of another shape (topt_elastic.h): its numbers in one variable, its
+/* A further plan, of another shape or kind (topt_elastic.h): its numbers in one variable, its
  * document in another. */
 void topt_mend_further(const struct topt_env *env, const struct topt_answer *plan,
-                       int64_t tasks);
-/* Behind the last of them: the list of their shapes, which are those of 'e' but the submitted one.
- */
+                       int64_t tasks, int kind);
+/* Behind the last of them: the list of their shapes, which are those of 'e' but the submitted one,
+ * and that of its kinds. */
 void topt_mend_shapes(const struct topt_env *env, const struct topt_elastic *e);
 /* Forget all further plans. */
 void topt_mend_drop_further(const struct topt_env *env);

@@ -9,6 +9,7 @@
 
 #include "answer.h"
 #include "ask.h"
+#include "topt_elastic.h"
 #include "topt_error.h"
 
 /* What the job's own options say; 0 and "" where they say nothing. */
@@ -22,6 +23,8 @@ struct topt_bounds {
     int64_t gpus_per_task; /* --gpus-per-task, or GPUs in --tres-per-task */
     int64_t tasks_per_gpu; /* --ntasks-per-gpu */
     char gpu_type[64];     /* "a100" of --gpus=a100:4 */
+    char partition
+        [TOPT_ELASTIC_PARTITIONS]; /* of another kind, in place of the job's own */
 };
 
 /* "2", "1-4", "2-", "1,2,4": the most nodes. */

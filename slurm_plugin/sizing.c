@@ -208,8 +208,8 @@ static void say_prediction(const struct topt_answer *plan)
                   topt_show_ns(plan->time_ns, time, sizeof time));
 }
 
-/* Ask for the plan of so many GPUs, until the deadline of all.  0 where there is none, or
- * it can't travel. */
+/* Ask for the plan of so many GPUs, or as the job asks (0), until the deadline of all.  0 where there
+ * is none, or it can't travel. */
 static int find_further(const struct topt_sizing *s, const struct topt_ask *ask,
                         const struct topt_site *site, const struct topt_bounds *bounds,
                         int64_t deadline, int64_t gpus, struct topt_answer *ret)
@@ -221,19 +221,74 @@ static int find_further(const struct topt_sizing *s, const struct topt_ask *ask,
     left.timeout_ms = deadline - topt_clock_ms();
     if (left.timeout_ms <= 0)
         return 0;
-    snprintf(number, sizeof number, "%lld", (long long)gpus);
-    other.value[TOPT_ASK_MODE] = mode;
-    other.value[TOPT_ASK_GPUS] = number;
-    other.value[TOPT_ASK_MAX_GPUS] = other.value[TOPT_ASK_MIN_EFFICIENCY] = NULL;
+    if (gpus) {
+        snprintf(number, sizeof number, "%lld", (long long)gpus);
+        other.value[TOPT_ASK_MODE] = mode;
+        other.value[TOPT_ASK_GPUS] = number;
+        other.value[TOPT_ASK_MAX_GPUS] = other.value[TOPT_ASK_MIN_EFFICIENCY] = NULL;
+    }
     other.value[TOPT_ASK_DRY_RUN] = other.value[TOPT_ASK_EXPLAIN] = NULL;
     return find_plan(s, &other, &left, bounds, ret, &err) == TOPT_VERDICT_PLAN &&
-           ret->gpus == gpus && *ret->plan_doc && !topt_shape_fits(bounds, ret, NULL);
+           (!gpus || ret->gpus == gpus) && *ret->plan_doc &&
+           !topt_shape_fits(bounds, ret, NULL);
 }
 
 /* May a script that is fit for 'plan' run by 'other', too?  Nobody reads what that needs. */
 static int asks_no_more(const struct topt_answer *other, const struct topt_answer *plan)
 {
     return !*other->needs || !strcmp(other->needs, plan->needs);
+}
+
+/* What plans are asked for one after the other, and the room that is left for them. */
+struct further {
+    const struct topt_sizing *s;
+    const struct topt_ask *ask;
+    const struct topt_site *site;
+    const struct topt_answer *plan; /* the job's own */
+    struct topt_answer *other;
+    int64_t deadline;
+    size_t room;
+    struct topt_elastic *e;
+};
+
+/* Slurm changes the type of no waiting job's GPUs (22.05: it adds the new one to the old). */
+static int is_other_type(const struct topt_bounds *bounds, const struct topt_answer *a,
+                         const struct topt_answer *b)
+{
+    return !*bounds->gpu_type && strcmp(a->gpu_type, b->gpu_type) != 0;
+}
+
+/* One further plan into the job's environment; 'kind' is the number of a new one, where 'bounds' names its
+ * partition.  0 where there is none. */
+static int add_further(struct further *f, const struct topt_bounds *bounds, int64_t gpus,
+                       int kind)
+{
+    struct topt_answer *other = f->other;
+    int found =
+        find_further(f->s, f->ask, f->site, bounds, f->deadline, gpus, other) &&
+        asks_no_more(other, f->plan) && strlen(other->plan_doc) <= f->room &&
+        !is_other_type(bounds, other, f->plan) &&
+        (!kind || topt_elastic_add_kind(f->e, bounds->partition) == kind) &&
+        elastic_add(other->nodes, other->gpus_per_node, other->time_ns, kind, f->e);
+    if (!found)
+        return 0;
+    f->room -= strlen(other->plan_doc);
+    topt_mend_further(f->s->env, other, topt_shape_tasks(bounds, other), kind);
+    return 1;
+}
+
+/* A plan for each other kind: of the partitions that the job names, those that the planner's answer left
+ * out, as their GPUs are others. */
+static void find_kinds(struct further *f, const struct topt_bounds *bounds)
+{
+    const char *named = topt_host_partitions(f->s->host);
+    struct topt_bounds there = *bounds;
+    if (!*f->plan->partition || topt_elastic_add_kind(f->e, f->plan->partition))
+        return;
+    while (elastic_next_kind(&named, f->e, there.partition))
+        add_further(f, &there, 0, f->e->nkinds);
+    if (f->e->nkinds == 1)
+        f->e->nkinds = 0;
 }
 
 /* The plans of other shapes, into the job's environment while there is room. */
@@ -243,38 +298,44 @@ static void find_others(const struct topt_sizing *s, const struct topt_ask *ask,
                         struct topt_elastic *e)
 {
     struct elastic_counts counts;
-    struct topt_answer *other = malloc(sizeof *other);
-    size_t room = TOPT_CARRY_MOST - strlen(plan->plan_doc);
+    struct further f = {.s = s,
+                        .ask = ask,
+                        .site = site,
+                        .plan = plan,
+                        .other = malloc(sizeof *f.other),
+                        .deadline = deadline,
+                        .room = TOPT_CARRY_MOST - strlen(plan->plan_doc),
+                        .e = e};
     int64_t gpus;
     elastic_begin(ask, bounds, plan, &counts, e);
-    while (other && *plan->plan_doc && (gpus = elastic_next(&counts, e)) > 0) {
-        int found = find_further(s, ask, site, bounds, deadline, gpus, other) &&
-                    asks_no_more(other, plan) && strlen(other->plan_doc) <= room &&
-                    elastic_add(other->nodes, other->gpus_per_node, other->time_ns, e);
-        elastic_tell(&counts, found);
-        if (!found)
-            continue;
-        room -= strlen(other->plan_doc);
-        topt_mend_further(s->env, other, topt_shape_tasks(bounds, other));
-    }
+    if (f.other && *plan->plan_doc && topt_ask_kinds(ask))
+        find_kinds(&f, bounds);
+    while (f.other && *plan->plan_doc && topt_ask_elastic(ask, NULL, 0) >= 0 &&
+           (gpus = elastic_next(&counts, e)) > 0)
+        elastic_tell(&counts, add_further(&f, bounds, gpus, 0));
     topt_mend_shapes(s->env, e);
-    free(other);
+    free(f.other);
 }
 
-/* Which other numbers of GPUs the job may have; that it has none is said, too. */
+/* Which other numbers of GPUs the job may have, and which kinds; that it has none is said, too. */
 static void say_elastic(const struct topt_elastic *e, const struct topt_host_elastic *h)
 {
-    char list[160];
-    if (e->n <= 1) {
+    char list[160], kinds[600];
+    elastic_list(e, list, sizeof list);
+    elastic_kinds(e, kinds, sizeof kinds);
+    if (*list)
+        topt_say_info("topt: plans for %s GPUs travel with the job%s%s", list,
+                      *h->nodes ? ": Slurm starts it on as many nodes as are free of "
+                                : ": it may be resized while it waits",
+                      h->nodes);
+    if (*kinds)
+        topt_say_info(
+            "topt: plans for GPUs of other kinds travel with the job: %s; it may "
+            "be moved there while it waits",
+            kinds);
+    if (!*list && !*kinds)
         topt_say_info("topt: no plan for another number of GPUs travels with the job: it "
                       "stays as it is");
-        return;
-    }
-    topt_say_info("topt: plans for %s GPUs travel with the job%s%s",
-                  elastic_list(e, list, sizeof list),
-                  *h->nodes ? ": Slurm starts it on as many nodes as are free of "
-                            : ": it may be resized while it waits",
-                  h->nodes);
 }
 
 int topt_size(const struct topt_sizing *s, const struct topt_ask *ask,
@@ -303,7 +364,7 @@ int topt_size(const struct topt_sizing *s, const struct topt_ask *ask,
     }
     if (topt_shape_fits(&bounds, &plan, &err))
         return topt_size_refuse(&err);
-    int is_elastic = topt_ask_elastic(ask, NULL, 0) >= 0;
+    int is_elastic = topt_ask_elastic(ask, NULL, 0) >= 0 || topt_ask_kinds(ask);
     if (is_elastic) {
         find_others(s, ask, site, &bounds, &plan, deadline, &shapes);
         elastic_host(&shapes, s->host, s->version ? s->version() : 0, &more);

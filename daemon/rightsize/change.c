@@ -8,7 +8,13 @@
 #include "topt_command.h"
 #include "scontrol.h"
 
-enum { TELL_MS = 10000, WORDS = 12 };
+enum { TELL_MS = 10000, WORDS = 13 };
+
+static void set_kind(const struct site_queued *j, int kind, struct rightsize_shape *ret)
+{
+    if (j->is_elastic && j->elastic.nkinds)
+        site_queued_partitions(j, kind, ret->partition);
+}
 
 void rightsize_shape_of(const struct site_queued *j, struct rightsize_shape *ret)
 {
@@ -19,6 +25,7 @@ void rightsize_shape_of(const struct site_queued *j, struct rightsize_shape *ret
                                     .cpus = j->cpus,
                                     .cpus_per_node = j->cpus_per_node,
                                     .time_s = j->time_s};
+    set_kind(j, site_queued_kind(j), ret);
 }
 
 void rightsize_shape_in(const struct site_queued *j, const struct topt_elastic_shape *s,
@@ -35,6 +42,13 @@ void rightsize_shape_in(const struct site_queued *j, const struct topt_elastic_s
                                     .cpus_per_node =
                                         is_usual ? each * cpus : j->cpus_per_node,
                                     .time_s = time_s};
+    set_kind(j, s->kind, ret);
+}
+
+int rightsize_shape_at(const struct site_queued *j, const struct rightsize_shape *s)
+{
+    int kind = topt_elastic_kind_of(&j->elastic, s->partition);
+    return topt_elastic_find(&j->elastic, s->nodes, s->gpus_per_node, kind);
 }
 
 int rightsize_shape_is(const struct rightsize_shape *a, const struct rightsize_shape *b)
@@ -42,7 +56,7 @@ int rightsize_shape_is(const struct rightsize_shape *a, const struct rightsize_s
     return a->nodes == b->nodes && a->gpus_per_node == b->gpus_per_node &&
            a->tasks == b->tasks && a->tasks_per_node == b->tasks_per_node &&
            a->cpus == b->cpus && a->cpus_per_node == b->cpus_per_node &&
-           a->time_s == b->time_s;
+           a->time_s == b->time_s && !strcmp(a->partition, b->partition);
 }
 
 const char *rightsize_result_name(enum rightsize_result r)
@@ -61,7 +75,9 @@ static int tell(const char *scontrol, const struct site_queued *j,
                 const struct rightsize_shape *to, struct topt_error *err)
 {
     char id[40], nodes[64], tasks[40], each[40], cpus[40], cpus_each[40], time[40];
-    char gres[SITE_GRES + SITE_NAME + 32];
+    char gres[SITE_GRES + SITE_NAME + 32], partition[SITE_WORDS + 16];
+    struct rightsize_shape now;
+    rightsize_shape_of(j, &now);
     snprintf(id, sizeof id, "JobId=%lld", (long long)j->id);
     snprintf(nodes, sizeof nodes, "NumNodes=%lld-%lld", (long long)to->nodes,
              (long long)to->nodes);
@@ -70,14 +86,19 @@ static int tell(const char *scontrol, const struct site_queued *j,
     snprintf(gres, sizeof gres, "Gres=gpu:%s%s%lld%s%s", j->gpu_type,
              *j->gpu_type ? ":" : "", (long long)to->gpus_per_node, *j->gres ? "," : "",
              j->gres);
+    snprintf(partition, sizeof partition, "Partition=%s", to->partition);
     snprintf(cpus, sizeof cpus, "NumCPUs=%lld", (long long)to->cpus);
     snprintf(cpus_each, sizeof cpus_each, "MinCPUsNode=%lld",
              (long long)to->cpus_per_node);
     snprintf(time, sizeof time, "TimeLimit=%lld:%02lld", (long long)(to->time_s / 60),
              (long long)(to->time_s % 60));
-    const char *args[WORDS] = {
-        scontrol, "update", id,   nodes,     tasks,
-        each,     gres,     cpus, cpus_each, j->time_s == to->time_s ? NULL : time};
+    const char *args[WORDS] = {scontrol, "update", id,   nodes,    tasks,
+                               each,     gres,     cpus, cpus_each};
+    int n = 9;
+    if (j->time_s != to->time_s)
+        args[n++] = time;
+    if (strcmp(now.partition, to->partition) != 0)
+        args[n++] = partition;
     return topt_command_tell(args, topt_clock_ms() + TELL_MS, err);
 }
 

@@ -6,7 +6,8 @@
  * without the last a smaller job keeps the CPUs of the larger one, is held for
  * BadConstraints and loses its priority.  Releases that settle CPUs only after tasks need
  * the request twice, so it is made again where the job isn't yet as it should be.  What
- * then still isn't is put back. Thread safety: reentrant. */
+ * then still isn't is put back.  A job that goes to GPUs of another kind has its partition in
+ * the same request; their type it keeps, as Slurm adds a new one to the old (seen on 22.05). Thread safety: reentrant. */
 #ifndef TOPT_RIGHTSIZE_CHANGE_H
 #define TOPT_RIGHTSIZE_CHANGE_H
 
@@ -15,6 +16,8 @@
 struct rightsize_shape {
     int64_t nodes, gpus_per_node, tasks, tasks_per_node, cpus, cpus_per_node;
     int64_t time_s; /* 0: no limit */
+    char partition
+        [SITE_WORDS]; /* of a job that agreed to several kinds of GPUs; else "" */
 };
 
 /* What the job has, and what it would have as one of its shapes. */
@@ -22,6 +25,8 @@ void rightsize_shape_of(const struct site_queued *j, struct rightsize_shape *ret
 void rightsize_shape_in(const struct site_queued *j, const struct topt_elastic_shape *s,
                         int64_t time_s, struct rightsize_shape *ret);
 int rightsize_shape_is(const struct rightsize_shape *a, const struct rightsize_shape *b);
+/* Its place among the shapes of the job's plans, or -1. */
+int rightsize_shape_at(const struct site_queued *j, const struct rightsize_shape *s);
 
 enum rightsize_result {
     RIGHTSIZE_DONE,

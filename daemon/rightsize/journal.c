@@ -44,7 +44,14 @@ static json_t *shape_json(const struct rightsize_shape *s)
         memcpy(&n, (const char *)s + shape_keys[i].offset, sizeof n);
         json_object_set_new(o, shape_keys[i].key, json_integer(n));
     }
+    if (o && *s->partition)
+        json_object_set_new(o, "partition", json_string(s->partition));
     return o;
+}
+
+static void text_at(const json_t *o, const char *key, char *ret, size_t size)
+{
+    snprintf(ret, size, "%s", topt_json_words_at(o, key));
 }
 
 static int shape_read(const json_t *o, struct rightsize_shape *ret)
@@ -56,12 +63,8 @@ static int shape_read(const json_t *o, struct rightsize_shape *ret)
             return -1;
         memcpy((char *)ret + shape_keys[i].offset, &n, sizeof n);
     }
+    text_at(o, "partition", ret->partition, sizeof ret->partition);
     return 0;
-}
-
-static void text_at(const json_t *o, const char *key, char *ret, size_t size)
-{
-    snprintf(ret, size, "%s", topt_json_words_at(o, key));
 }
 
 static enum rightsize_result result_of(const char *name)

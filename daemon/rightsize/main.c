@@ -208,10 +208,8 @@ static int find_undos(struct run *r)
                                   is_same ? "the log has what it was before"
                                           : "it was changed since by others");
         row->entry.is_undo = 1;
-        row->step_now_ns =
-            step_of(j, topt_elastic_find(&j->elastic, now.nodes, now.gpus_per_node));
-        row->step_then_ns = step_of(
-            j, topt_elastic_find(&j->elastic, e->from.nodes, e->from.gpus_per_node));
+        row->step_now_ns = step_of(j, rightsize_shape_at(j, &now));
+        row->step_then_ns = step_of(j, rightsize_shape_at(j, &e->from));
         if (is_same)
             as_shape(row, &e->from);
     }
@@ -337,6 +335,10 @@ static json_t *row_json(const struct row *row)
         (json_int_t)e->to.time_s, "why", e->reason);
     json_object_set_new(o, "starts_in_s", json_integer(row->start_s));
     json_object_set_new(o, "as_asked_in_s", json_integer(row->asked_start_s));
+    if (o && *e->to.partition) {
+        json_object_set_new(o, "partition", json_string(e->from.partition));
+        json_object_set_new(o, "partition_then", json_string(e->to.partition));
+    }
     if (o && row->is_change)
         json_object_set_new(o, "result", json_string(rightsize_result_name(e->result)));
     if (o && *e->detail)

@@ -85,7 +85,8 @@ static void add_shape(struct model_job *j, int elastic)
     struct topt_alloc_shape s =
         elastic == j->from ? own_shape(j->job) : other_shape(j->job, elastic);
     s.run_s = run_of(j, elastic);
-    s.serves = j->serves;
+    s.kind = elastic < 0 ? TOPT_ELASTIC_KINDS : j->job->elastic.shape[elastic].kind;
+    s.serves = j->serves[s.kind];
     j->elastic[j->nshapes] = elastic;
     j->shape[j->nshapes++] = s;
 }
@@ -221,8 +222,7 @@ static int64_t usual_length(const struct site_queue *q, int64_t now_s)
 static int64_t end_of(const struct model *m, const struct site_queued *j)
 {
     int64_t now = m->p.now_s;
-    int64_t run =
-        run_of_steps(j, topt_elastic_find(&j->elastic, j->nodes, j->gpus_per_node));
+    int64_t run = run_of_steps(j, site_queued_shape(j));
     int64_t limit = has_end(j, now) ? j->end_s : now + YEAR_S;
     if (run && j->start_s)
         limit = has_end(j, now) ? topt_min(limit, j->start_s + run) : j->start_s + run;
@@ -271,19 +271,33 @@ static int by_priority(const void *a, const void *b)
                           : (task > other) - (task < other);
 }
 
-/* Which sets of nodes a job can be on: those of its partitions, features and type. */
+/* Which sets of nodes a job can be on in these partitions: with its features and type. */
+static unsigned char *serving(const struct site_slurm *s, const struct model *m,
+                              const struct site_queued *q, const char *partitions)
+{
+    unsigned char *ret = calloc((size_t)m->nsets + 1, 1);
+    for (size_t i = 0; ret && i < m->p.nnodes; i++) {
+        const struct site_node *n = slurm_node(s, m, i);
+        if (site_node_serves(n, partitions, q->constraint) &&
+            (!*q->gpu_type || !strcmp(q->gpu_type, n->gpu[m->type[i]].type)))
+            ret[m->node[i].set] = 1;
+    }
+    return ret;
+}
+
 static int set_serves(const struct site_slurm *s, const struct model *m,
                       struct model_job *j)
 {
-    const struct site_queued *q = j->job;
-    j->serves = calloc((size_t)m->nsets + 1, 1);
-    for (size_t i = 0; j->serves && i < m->p.nnodes; i++) {
-        const struct site_node *n = slurm_node(s, m, i);
-        if (site_node_serves(n, q->partition, q->constraint) &&
-            (!*q->gpu_type || !strcmp(q->gpu_type, n->gpu[m->type[i]].type)))
-            j->serves[m->node[i].set] = 1;
+    int n = j->job->is_elastic ? j->job->elastic.nkinds + !j->job->elastic.nkinds : 0;
+    for (int i = 0; i <= TOPT_ELASTIC_KINDS; i++) {
+        char partitions[SITE_WORDS];
+        if (i >= n && i < TOPT_ELASTIC_KINDS)
+            continue;
+        site_queued_partitions(j->job, i < n ? i : -1, partitions);
+        if (!(j->serves[i] = serving(s, m, j->job, partitions)))
+            return -1;
     }
-    return j->serves ? 0 : -1;
+    return 0;
 }
 
 /* Tasks of an array that are planned, so that those of all arrays are not too many. */
@@ -315,9 +329,7 @@ static int add_jobs(const struct site_slurm *s, const struct site_queue *q,
     qsort(m->job, m->njobs, sizeof *m->job, by_priority);
     for (size_t i = 0; !rc && i < m->njobs; i++) {
         const struct site_queued *j = m->job[i].job;
-        m->job[i].from = j->is_elastic
-                             ? topt_elastic_find(&j->elastic, j->nodes, j->gpus_per_node)
-                             : -1;
+        m->job[i].from = site_queued_shape(j);
         m->job[i].length_s = j->time_s ? j->time_s : m->usual_s;
         rc = set_serves(s, m, &m->job[i]);
         model_fix(&m->job[i]);
@@ -367,7 +379,8 @@ int model_init(const struct site_slurm *s, const struct site_queue *q, int64_t n
 void model_fini(struct model *m)
 {
     for (size_t i = 0; i < m->njobs; i++)
-        free(m->job[i].serves);
+        for (int k = 0; k <= TOPT_ELASTIC_KINDS; k++)
+            free(m->job[i].serves[k]);
     free(m->node);
     free(m->of);
     free(m->type);

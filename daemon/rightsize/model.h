@@ -26,7 +26,9 @@ struct model_job {
     int elastic
         [MODEL_SHAPES]; /* of each shape, its place in job->elastic; -1: as it is */
     int nshapes, asked;
-    unsigned char *serves;
+    /* Which sets of nodes serve it: of its kinds, or alone where it agreed to none, and last as it
+     * is, where that is none of them. */
+    unsigned char *serves[TOPT_ELASTIC_KINDS + 1];
     int64_t length_s; /* with its present shape */
 };
 

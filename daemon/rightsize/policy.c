@@ -7,6 +7,7 @@
 
 #include "bound.h"
 #include "model.h"
+#include "reservation.h"
 #include "topt_minmax.h"
 
 enum { USERS_MOST = 256, ROUNDS_MOST = 8 };
@@ -30,27 +31,43 @@ struct deal {
 
 /* ---- which shapes there are -------------------------------------------------------- */
 
-/* GPU-seconds of a step, and the least of those of all shapes. */
+/* GPU-seconds of a step, and the least of those of all shapes of the kind. */
 static double cost_of(const struct topt_elastic_shape *s)
 {
     return (double)s->time_ns * (double)topt_elastic_gpus(s);
 }
 
-static double least_cost(const struct topt_elastic *e)
+/* Of the same kind of GPUs: a second of one is not a second of another. */
+static double least_cost(const struct topt_elastic *e, const struct topt_elastic_shape *s)
 {
-    double least = cost_of(&e->shape[0]);
-    for (int i = 1; i < e->n; i++)
-        least = cost_of(&e->shape[i]) < least ? cost_of(&e->shape[i]) : least;
+    double least = cost_of(s);
+    for (int i = 0; i < e->n; i++)
+        if (e->shape[i].kind == s->kind && cost_of(&e->shape[i]) < least)
+            least = cost_of(&e->shape[i]);
     return least;
 }
 
-/* Do partition, QOS and account allow it? */
-static int allowed(const struct deal *d, const struct site_queued *j,
-                   const struct topt_elastic_shape *s, int64_t time_s)
+/* Does this user send jobs there?  That root may is no reason, nor that nobody knows the user. */
+static int takes_jobs(const struct deal *d, const char *partition, const char *user)
+{
+    for (size_t i = 0; i < d->slurm->npartitions; i++) {
+        const struct site_partition *p = &d->slurm->partition[i];
+        if (!strcmp(p->name, partition))
+            return p->is_up && !p->is_root_only &&
+                   (!*p->allow_groups || site_is_in_group(p->allow_groups, user) > 0);
+    }
+    return 0;
+}
+
+/* Do a partition, of which there may be several, QOS and account allow it? */
+static int allowed_in(const struct deal *d, const struct site_queued *j,
+                      const struct topt_elastic_shape *s, int64_t time_s,
+                      const char *partitions)
 {
     struct site_job job;
     struct site_bound b;
     site_queued_as_job(j, &job);
+    snprintf(job.partition, sizeof job.partition, "%s", partitions);
     if (time_s)
         snprintf(job.time, sizeof job.time, "%lld:%02lld", (long long)(time_s / 60),
                  (long long)(time_s % 60));
@@ -59,6 +76,21 @@ static int allowed(const struct deal *d, const struct site_queued *j,
     return (!b.nodes || s->nodes <= b.nodes) &&
            (!b.gpus_per_node || s->gpus_per_node <= b.gpus_per_node) &&
            (!b.gpus || topt_elastic_gpus(s) <= b.gpus);
+}
+
+/* What a job's comment says of other kinds its owner may have written by hand: each partition has to be
+ * one that would take the job from its owner. */
+static int allowed(const struct deal *d, const struct site_queued *j,
+                   const struct topt_elastic_shape *s, int64_t time_s)
+{
+    char partitions[SITE_WORDS], *save = NULL;
+    if (s->kind == site_queued_kind(j))
+        return allowed_in(d, j, s, time_s, j->partition);
+    site_queued_partitions(j, s->kind, partitions);
+    for (char *p = strtok_r(partitions, ",", &save); p; p = strtok_r(NULL, ",", &save))
+        if (!takes_jobs(d, p, j->user) || !allowed_in(d, j, s, time_s, p))
+            return 0;
+    return 1;
 }
 
 /* May the job have this shape, but for what partition, QOS and account allow? */
@@ -72,7 +104,7 @@ static int is_good(const struct deal *d, const struct site_queued *j, int to)
     if (gpus < l->min_gpus || (l->max_gpus && gpus > l->max_gpus))
         return 0;
     return to == e->submitted ||
-           (least_cost(e) >= efficiency * cost_of(s) &&
+           (least_cost(e, s) >= efficiency * cost_of(s) &&
             (double)s->time_ns <=
                 l->max_slowdown * (double)e->shape[e->submitted].time_ns);
 }
@@ -271,6 +303,15 @@ static void tell_array(const struct deal *d, size_t i, char ret[240])
         (long long)topt_elastic_gpus(&j->job->elastic.shape[j->job->elastic.submitted]));
 }
 
+/* Where it goes, before the words of what it gains. */
+static void tell_kind(const struct site_queued *j, int to, char words[240])
+{
+    char partitions[SITE_WORDS], was[240];
+    site_queued_partitions(j, j->elastic.shape[to].kind, partitions);
+    snprintf(was, sizeof was, "%s", words);
+    snprintf(words, 240, "in partition %.60s %.160s", partitions, was);
+}
+
 static int tell(struct deal *d, struct topt_error *err)
 {
     for (size_t i = 0; i < d->m.njobs; i++) {
@@ -286,6 +327,9 @@ static int tell(struct deal *d, struct topt_error *err)
             return -1;
         if (c->to >= 0 && model_tasks(&d->m, i) > 1)
             tell_array(d, i, words);
+        if (c->to >= 0 &&
+            c->job->elastic.shape[c->to].kind != c->job->elastic.shape[c->from].kind)
+            tell_kind(c->job, c->to, words);
         if (*c->why)
             snprintf(words, sizeof words, "%s", c->why);
         snprintf(c->why, sizeof c->why, "%s", words);

@@ -254,6 +254,26 @@ void site_queue_fini(struct site_queue *q)
     *q = (struct site_queue){0};
 }
 
+int site_queued_kind(const struct site_queued *j)
+{
+    return topt_elastic_kind_of(&j->elastic, j->partition);
+}
+
+void site_queued_partitions(const struct site_queued *j, int kind, char ret[SITE_WORDS])
+{
+    int is_now = kind < 0 || kind >= j->elastic.nkinds;
+    snprintf(ret, SITE_WORDS, "%s", is_now ? j->partition : j->elastic.kind[kind]);
+    for (char *p = ret; !is_now && *p; p++)
+        *p = (char)(*p == '+' ? ',' : *p);
+}
+
+int site_queued_shape(const struct site_queued *j)
+{
+    return j->is_elastic ? topt_elastic_find(&j->elastic, j->nodes, j->gpus_per_node,
+                                             site_queued_kind(j))
+                         : -1;
+}
+
 int site_is_pending(const struct site_queued *j)
 {
     return !strcmp(j->state, "PENDING");

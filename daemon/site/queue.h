@@ -47,6 +47,13 @@ int site_queue_read(const char *jobs, struct site_queue *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 void site_queue_fini(struct site_queue *q);
 
+/* Which of the kinds of GPUs that it agreed to it has (topt_elastic.h); -1: none of them. */
+int site_queued_kind(const struct site_queued *j);
+/* The partitions of such a kind, with commas between, or its present ones (-1). */
+void site_queued_partitions(const struct site_queued *j, int kind, char ret[SITE_WORDS]);
+/* Its present shape, of those whose plans travel with it; -1: none of them. */
+int site_queued_shape(const struct site_queued *j);
+
 int site_is_pending(const struct site_queued *j);
 /* An array of which all tasks wait, in one line. */
 int site_is_whole_array(const struct site_queued *j);

@@ -152,6 +152,8 @@ static int read_partition(const char *line, size_t len, struct site_partition *r
     ret->is_default = strcmp(text, "YES") == 0;
     value_of(line, len, "State", text, sizeof text);
     ret->is_up = strcmp(text, "UP") == 0;
+    value_of(line, len, "RootOnly", text, sizeof text);
+    ret->is_root_only = strcmp(text, "YES") == 0;
     value_of(line, len, "OverSubscribe", text, sizeof text);
     ret->is_whole = strcmp(text, "EXCLUSIVE") == 0;
     ret->max_nodes = number_of(line, len, "MaxNodes");

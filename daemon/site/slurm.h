@@ -17,7 +17,7 @@ struct site_partition {
     /* Who may use it: "" is everybody; with commas between. */
     char allow_accounts[SITE_LIST], deny_accounts[SITE_LIST], allow_qos[SITE_LIST],
         deny_qos[SITE_LIST], allow_groups[SITE_LIST];
-    int is_default, is_up;
+    int is_default, is_up, is_root_only;
     int is_whole; /* jobs have its nodes for themselves: OverSubscribe=EXCLUSIVE */
     int64_t max_nodes, max_time_s; /* 0: no limit */
     int64_t max_cpus, max_mem_mib; /* of a job on a node; 0: no limit */

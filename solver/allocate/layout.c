@@ -112,7 +112,8 @@ int layout_may(const struct round *r, size_t i, int shape)
     const struct topt_alloc_shape *s = &j->shape[shape];
     int64_t least = INT64_MAX;
     for (int k = 0; k < j->nshapes; k++)
-        least = topt_min(least, topt_allocate_cost(&j->shape[k]));
+        if (j->shape[k].kind == s->kind)
+            least = topt_min(least, topt_allocate_cost(&j->shape[k]));
     int64_t most = least / 1000 * r->permille + least % 1000 * r->permille / 1000;
     return shape == j->asked || (topt_allocate_cost(s) <= most && is_share(r, j, s));
 }

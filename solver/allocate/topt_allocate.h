@@ -51,6 +51,7 @@ struct topt_alloc_shape {
     int is_whole;  /* each node has to be empty, and nobody else gets any of it */
     int64_t run_s; /* predicted, at least 1 */
     const unsigned char *serves; /* of each set, whether its nodes are the shape's */
+    int kind; /* GPU-hours are compared among shapes of the same kind of GPUs alone */
 };
 
 struct topt_alloc_job {
@@ -67,8 +68,8 @@ struct topt_alloc_problem {
     const struct topt_alloc_job *job; /* the highest priority first */
     size_t nnodes, nheld, njobs;
     int64_t now_s;
-    /* A job takes at most so many thousandths of the GPU-hours of its cheapest shape, unless
-     * it asked for more: 'most' in an empty queue, and 'least' from where waiting jobs ask
+    /* A job takes at most so many thousandths of the GPU-hours of its cheapest shape of the
+     * same kind, unless it asked for more: 'most' in an empty queue, and 'least' from where waiting jobs ask
      * for as many GPUs as there are; linear between. */
     int64_t most_permille, least_permille;
     /* A job gets more GPUs than it asked for only on one node, or up to so many thousandths

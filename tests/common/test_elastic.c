@@ -29,14 +29,58 @@ static void test_round(void)
            back.shape[2].gpus_per_node == 4 &&
            back.shape[0].time_ns == three.shape[0].time_ns,
        "as it was");
-    is_int(topt_elastic_find(&back, 2, 4), 2, "found");
-    is_int(topt_elastic_find(&back, 4, 2), -1, "another shape of as many GPUs is not");
+    is_int(topt_elastic_find(&back, 2, 4, 0), 2, "found");
+    is_int(topt_elastic_find(&back, 4, 2, 0), -1, "another shape of as many GPUs is not");
     is_int(topt_elastic_gpus(&back.shape[2]), 8, "GPUs");
     struct topt_text own = {0};
     topt_elastic_strip(t.s, &own);
     ok(!strcmp(own.s, "my own words and more"), "without it: %s", own.s);
     topt_text_fini(&own);
     topt_text_fini(&t);
+}
+
+/* Of several kinds of GPUs. */
+static void test_kinds(void)
+{
+    struct topt_text t = {0}, kinds = {0};
+    struct topt_elastic e = {.shape = {{1, 4, 5, 0}, {1, 4, 9, 1}, {2, 4, 3, 2}}, .n = 3};
+    struct topt_elastic back;
+    char tag[TOPT_ELASTIC_NAME], name[TOPT_ELASTIC_NAME];
+    is_int(topt_elastic_add_kind(&e, "fast,also"), 0, "what it was submitted to");
+    is_int(topt_elastic_add_kind(&e, "slow"), 1, "another");
+    is_int(topt_elastic_add_kind(&e, "any"), 2, "a third");
+    is_int(topt_elastic_add_kind(&e, "a b"), -1, "no blank");
+    is_int(topt_elastic_add_kind(&e, "a;b"), -1, "nor what ends a word");
+    is_int(topt_elastic_add_kind(&e, "a,"), -1, "no empty one");
+    topt_elastic_word(&e, &t);
+    ok(!strcmp(t.s, "topt-elastic=1x4:5*,1x4:9@1,2x4:3@2;kinds=fast+also,slow,any"), "%s",
+       t.s);
+    is_int(topt_elastic_read(t.s, &back), 1, "read");
+    ok(back.n == 3 && back.nkinds == 3 && back.shape[1].kind == 1 &&
+           !strcmp(back.kind[0], "fast+also") && !strcmp(back.kind[2], "any"),
+       "as it was");
+    is_int(topt_elastic_kind_of(&back, "also,fast"), 0, "in whatever order");
+    is_int(topt_elastic_kind_of(&back, "also"), 0, "in one of them");
+    is_int(topt_elastic_kind_of(&back, "slow"), 1, "of the other kind");
+    is_int(topt_elastic_kind_of(&back, ""), -1, "of none");
+    is_int(topt_elastic_kind_of(&back, "fast,slow"), -1, "of two kinds");
+    is_int(topt_elastic_kind_of(&three, "where"), 0, "where there are no kinds");
+    is_int(topt_elastic_find(&back, 1, 4, 1), 1, "a shape of the kind");
+    is_int(topt_elastic_find(&back, 2, 4, 1), -1, "not that of another");
+    topt_elastic_kinds(&back, &kinds);
+    ok(!strcmp(kinds.s, "fast+also,slow,any"), "%s", kinds.s);
+    is_int(topt_elastic_kind_in(kinds.s, "also"), 0, "a partition's kind");
+    is_int(topt_elastic_kind_in(kinds.s, "any"), 2, "and another's");
+    is_int(topt_elastic_kind_in(kinds.s, "als"), -1, "of none");
+    is_int(topt_elastic_kind_in("", "also"), 0, "where there are none");
+    topt_elastic_tag(1, 4, 1, tag);
+    topt_elastic_plan_name(tag, name);
+    ok(!strcmp(name, "SLURM_TOPT_PLAN_1x4_1"), "%s", name);
+    topt_elastic_tag(2, 8, 0, tag);
+    topt_elastic_document_name(tag, name);
+    ok(!strcmp(name, "SLURM_TOPT_PLAN_DOC_2x8"), "%s", name);
+    topt_text_fini(&t);
+    topt_text_fini(&kinds);
 }
 
 static void test_refused(void)
@@ -56,6 +100,13 @@ static void test_refused(void)
         "topt-elastic=1x2:5*;min-efficiency=2",
         "topt-elastic=1x2:5*;steps=0",
         "topt-elastic=1x2:5*;steps=9;",
+        "topt-elastic=1x2:5*,1x2:9@1",           /* a kind that is not said */
+        "topt-elastic=1x2:5*,1x2:9@1;kinds=a",   /* nor here */
+        "topt-elastic=1x2:5*,1x2:9@9;kinds=a,b", /* too many */
+        "topt-elastic=1x2:5*;kinds=a;kinds=b",   /* said twice */
+        "topt-elastic=1x2:5*;kinds=",            /* no partition */
+        "topt-elastic=1x2:5*;kinds=a+",          /* an empty one */
+        "topt-elastic=1x2:5*;kinds=a$(y)",       /* no name */
         "topt-elastic=1x2:5*;min-efficiency=nan",
         "topt-elastic=9999999999x2:5*",
         "topt-elastic=1x2:99999999999999999999*",
@@ -93,6 +144,7 @@ static void test_fuzz(void)
 int main(void)
 {
     test_round();
+    test_kinds();
     test_refused();
     test_fuzz();
     return done_testing();

@@ -19,13 +19,13 @@
 #include "tap.h"
 #include "topt_text.h"
 
-enum { JOBS = 2, VALUES = 7, POINTS = 256, LOG = 1 << 16 };
+enum { JOBS = 2, VALUES = 8, POINTS = 256, LOG = 1 << 16 };
 
 /* What an update may say, and what a job has of it. */
 static const char *const words[VALUES] = {
     "NumNodes=", "NumTasks=",    "TasksPerNode=", "Gres=gpu:",
-    "NumCPUs=",  "MinCPUsNode=", "TimeLimit="};
-enum { NODES, TASKS, TASKS_EACH, GPUS_EACH, CPUS, CPUS_EACH, MINUTES };
+    "NumCPUs=",  "MinCPUsNode=", "TimeLimit=",    "Partition=p"};
+enum { NODES, TASKS, TASKS_EACH, GPUS_EACH, CPUS, CPUS_EACH, MINUTES, PARTITION };
 
 struct lab {
     int job[JOBS][VALUES];
@@ -36,7 +36,8 @@ struct lab {
     off_t log[POINTS]; /* and how long the log was */
 };
 
-static const struct lab fresh = {.job = {{1, 4, 4, 4, 4, 4, 60}, {1, 4, 4, 4, 4, 4, 60}}};
+static const struct lab fresh = {
+    .job = {{1, 4, 4, 4, 4, 4, 60, 0}, {1, 4, 4, 4, 4, 4, 60, 0}}};
 static char folder[] = "/tmp/topt-kill.XXXXXX";
 static const char *program; /* topt-rightsize */
 static char self[4096];
@@ -66,30 +67,36 @@ static off_t log_size(void)
 
 /* ---- scontrol ---------------------------------------------------------------------- */
 
+/* The second job agreed to GPUs of another kind. */
+static const char *const plans[JOBS] = {"1x1:4000000000,1x2:2000000000,1x4:1000000000*",
+                                        "1x4:1000000000*,1x2:2000000000@1;kinds=p0,p1"};
+
 static void show_job(const struct lab *l, int i)
 {
     const int *v = l->job[i];
-    printf(
-        "JobId=%d JobName=wrap UserId=u(1) Priority=%d JobState=PENDING "
-        "Reason=Resources BatchFlag=1 TimeLimit=%02d:%02d:00 "
-        "SubmitTime=2026-11-23T06:07:01 Partition=gpu NumNodes=%d-%d NumCPUs=%d "
-        "NumTasks=%d CPUs/Task=1 NtasksPerN:B:S:C=%d:0:*:* MinCPUsNode=%d "
-        "Comment=topt-elastic=1x1:4000000000,1x2:2000000000,1x4:1000000000*  StdErr=/x "
-        "TresPerNode=gres:gpu:%d\n",
-        i + 1, 10 - i, v[MINUTES] / 60, v[MINUTES] % 60, v[NODES], v[NODES], v[CPUS],
-        v[TASKS], v[TASKS_EACH], v[CPUS_EACH], v[GPUS_EACH]);
+    printf("JobId=%d JobName=wrap UserId=u(1) Priority=%d JobState=PENDING "
+           "Reason=Resources BatchFlag=1 TimeLimit=%02d:%02d:00 "
+           "SubmitTime=2026-11-23T06:07:01 Partition=p%d NumNodes=%d-%d NumCPUs=%d "
+           "NumTasks=%d CPUs/Task=1 NtasksPerN:B:S:C=%d:0:*:* MinCPUsNode=%d "
+           "Comment=topt-elastic=%s  StdErr=/x "
+           "TresPerNode=gres:gpu:%d\n",
+           i + 1, 10 - i, v[MINUTES] / 60, v[MINUTES] % 60, v[PARTITION], v[NODES],
+           v[NODES], v[CPUS], v[TASKS], v[TASKS_EACH], v[CPUS_EACH], plans[i],
+           v[GPUS_EACH]);
 }
 
 static void show(const struct lab *l, const char *what)
 {
     int job = 0;
     if (!strcmp(what, "partition"))
-        printf("PartitionName=gpu Default=YES MaxNodes=UNLIMITED MaxTime=UNLIMITED "
-               "State=UP\n");
+        for (int i = 0; i < 2; i++)
+            printf("PartitionName=p%d Default=NO MaxNodes=UNLIMITED MaxTime=UNLIMITED "
+                   "State=UP\n",
+                   i);
     for (int i = 1; i <= 2 && !strcmp(what, "node"); i++)
         printf("NodeName=n%d CPUEfctv=16 Gres=gpu:4(S:0) GresUsed=gpu:2(IDX:0-1) "
-               "CPUAlloc=2 AllocMem=0 RealMemory=4000 State=MIXED Partitions=gpu\n",
-               i);
+               "CPUAlloc=2 AllocMem=0 RealMemory=4000 State=MIXED Partitions=p%d\n",
+               i, i - 1);
     if (sscanf(what, "job=%d", &job) == 1)
         show_job(l, job - 1);
     for (int i = 0; i < JOBS && !strcmp(what, "job"); i++)

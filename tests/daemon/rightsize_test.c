@@ -16,7 +16,11 @@
 
 static const char *const partitions =
     "PartitionName=gpu Default=YES MaxNodes=UNLIMITED MaxTime=10:00:00 State=UP\n"
-    "PartitionName=small Default=NO MaxNodes=1 MaxTime=UNLIMITED State=UP\n";
+    "PartitionName=small Default=NO MaxNodes=1 MaxTime=UNLIMITED State=UP\n"
+    "PartitionName=short Default=NO MaxNodes=1 MaxTime=01:00:00 State=UP\n"
+    "PartitionName=down Default=NO MaxNodes=1 MaxTime=UNLIMITED State=DOWN\n"
+    "PartitionName=theirs Default=NO AllowGroups=topt-no-such-group State=UP\n"
+    "PartitionName=roots Default=NO RootOnly=YES MaxTime=UNLIMITED State=UP\n";
 
 static const char *state = "IDLE"; /* of the second node */
 
@@ -30,7 +34,8 @@ static void read_nodes(int used_1, int used_2, struct site_slurm *ret)
              "GresUsed=gpu:a100:%d(IDX:0-1) CPUAlloc=%d "
              "AllocMem=0 RealMemory=4000 State=MIXED Partitions=gpu\n"
              "NodeName=n2 CPUEfctv=16 Gres=gpu:a100:4(S:0) GresUsed=gpu:a100:%d(IDX:N/A) "
-             "CPUAlloc=%d AllocMem=0 RealMemory=4000 State=%s Partitions=gpu,small\n",
+             "CPUAlloc=%d AllocMem=0 RealMemory=4000 State=%s "
+             "Partitions=gpu,small,short,down,theirs,roots\n",
              used_1, used_1, used_2, used_2, state);
     const struct site_said said = {partitions, text, "", ""};
     if (site_slurm_read(&said, ret, &err) ||
@@ -44,7 +49,7 @@ static void read_nodes(int used_1, int used_2, struct site_slurm *ret)
     ",2x4:800000000" d
 
 enum { now_s = 1795760000 };
-static const char *limit = "01:00:00";
+static const char *limit = "01:00:00", *partition = "gpu";
 
 /* A line of a job as scontrol says it. */
 static void add_job(struct topt_text *t, int id, int nodes, int each, const char *reason,
@@ -53,12 +58,12 @@ static void add_job(struct topt_text *t, int id, int nodes, int each, const char
     topt_text_add(t,
                   "JobId=%d JobName=wrap UserId=u%d(%d) Priority=%d JobState=PENDING "
                   "Reason=%s BatchFlag=1 TimeLimit=%s "
-                  "SubmitTime=2026-11-23T06:07:%02d Partition=gpu ReqNodeList=(null) "
+                  "SubmitTime=2026-11-23T06:07:%02d Partition=%s ReqNodeList=(null) "
                   "ExcNodeList=(null) NumNodes=%d-%d NumCPUs=%d NumTasks=%d CPUs/Task=1 "
                   "NtasksPerN:B:S:C=%d:0:*:* MinCPUsNode=%d MinMemoryNode=0 "
                   "Features=(null) %s Comment=%s  StdErr=/x TresPerNode=gres:gpu:%d\n",
-                  id, id / 10, id / 10, 1000 - id, reason, limit, id, nodes, nodes,
-                  nodes * each, nodes * each, each, each, more, comment, each);
+                  id, id / 10, id / 10, 1000 - id, reason, limit, id, partition, nodes,
+                  nodes, nodes * each, nodes * each, each, each, more, comment, each);
 }
 
 static const struct rightsize_limits usual = {.jobs = 20,
@@ -96,6 +101,8 @@ static void decided(const char *text, struct topt_text *jobs, int used_1, int us
         else
             topt_text_add(&is, "%lldx%lld", (long long)to->nodes,
                           (long long)to->gpus_per_node);
+        if (to && to->kind)
+            topt_text_add(&is, "@%d", to->kind);
         if (c->time_s != c->job->time_s)
             topt_text_add(&is, "/%lld", (long long)c->time_s / 60);
         topt_text_add(&whys, "%s|", c->why);
@@ -176,6 +183,49 @@ static void test_policy(void)
 }
 
 /* What runs ends by its limit, and what is reserved is nobody's. */
+/* Jobs that agreed to GPUs of other kinds; n2 has two that are idle, and other partitions. */
+static void test_kinds(void)
+{
+    static const char to_small[] =
+        "topt-elastic=1x4:1000000000*,1x2:2000000000@1;kinds=gpu,small";
+    static const struct {
+        const char *text, *kinds, *want;
+    } rows[] = {{"a shorter limit there", "gpu,short", "1:-"},
+                {"a partition that is down", "gpu,down", "1:-"},
+                {"of a group", "gpu,theirs", "1:-"},
+                {"of root alone", "gpu,roots", "1:-"},
+                {"that is not there", "gpu,nowhere", "1:-"},
+                {"it was moved by hand", "small,short", "1:-"},
+                {"one of two that is of root alone", "small+gpu,roots", "1:-"}};
+    struct topt_text t = {0};
+    add_job(&t, 1, 1, 4, "Resources", "", to_small);
+    decided("another kind", &t, 4, 2, &usual, NULL, "1:1x2@1/120",
+            "in partition small with 2 GPUs it ends in 2.0 h");
+    add_job(&t, 1, 1, 4, "Resources", "",
+            "topt-elastic=1x4:1000000000*,1x2:9000000000@1;kinds=gpu,small");
+    decided("--max-slowdown holds there, too", &t, 4, 2, &usual, NULL, "1:-", "");
+    add_job(&t, 1, 1, 4, "Resources", "",
+            "topt-elastic=1x4:1000000000*,1x2:3900000000@1;kinds=gpu,small");
+    decided("GPU-hours of two kinds are not compared", &t, 4, 2, &usual, NULL,
+            "1:1x2@1/234", "");
+    partition = "small";
+    add_job(&t, 1, 1, 2, "Resources", "", to_small);
+    decided("and back to what it was submitted to", &t, 0, 4, &usual, NULL, "1:1x4/30",
+            "in partition gpu with 4 GPUs");
+    add_job(&t, 1, 1, 2, "Resources", "",
+            "topt-elastic=1x4:1000000000*,1x2:2000000000@1;kinds=gpu+roots,small");
+    decided("not where the comment names more than its owner may use", &t, 0, 4, &usual,
+            NULL, "1:-", "");
+    partition = "gpu";
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char comment[160];
+        snprintf(comment, sizeof comment,
+                 "topt-elastic=1x4:1000000000*,1x2:2000000000@1;kinds=%s", rows[i].kinds);
+        add_job(&t, 1, 1, 4, "Resources", "", comment);
+        decided(rows[i].text, &t, 4, 2, &usual, NULL, rows[i].want, "");
+    }
+}
+
 static void test_timeline(void)
 {
     struct topt_text t = {0};
@@ -336,23 +386,24 @@ static void make_scontrol(const char *mischief)
     char path[100];
     struct topt_text t = {0};
     struct topt_error err;
-    topt_text_add(&t,
-                  "#!/bin/bash\ncd %s\n"
-                  "if [ \"$1\" = update ]; then\n"
-                  "    n=$(($(cat calls) + 1)); echo $n >calls; shift\n"
-                  "    grep -q RUNNING job && { echo 'Job is no longer pending execution "
-                  "for job 7' >&2; exit 1; }\n    %s\n"
-                  "    for w in \"$@\"; do case $w in\n"
-                  "        NumNodes=*|NumTasks=*|NumCPUs=*|MinCPUsNode=*) sed -i "
-                  "\"s|${w%%%%=*}=[^ ]*|$w|\" job ;;\n"
-                  "        TasksPerNode=*) sed -i "
-                  "\"s|NtasksPerN:B:S:C=[^:]*|NtasksPerN:B:S:C=${w#*=}|\" job ;;\n"
-                  "        Gres=*) sed -i \"s|TresPerNode=.*|TresPerNode=gres:${w#*=}|\" "
-                  "job ;;\n"
-                  "        TimeLimit=*) m=${w#*=}; m=${m%%%%:*}; sed -i "
-                  "\"s|TimeLimit=[^ ]*|TimeLimit=$((m / 60)):$((m %% 60)):00|\" job ;;\n"
-                  "    esac; done\nelse\n    cat job\nfi\n",
-                  folder, mischief);
+    topt_text_add(
+        &t,
+        "#!/bin/bash\ncd %s\n"
+        "if [ \"$1\" = update ]; then\n"
+        "    n=$(($(cat calls) + 1)); echo $n >calls; shift\n"
+        "    grep -q RUNNING job && { echo 'Job is no longer pending execution "
+        "for job 7' >&2; exit 1; }\n    %s\n"
+        "    for w in \"$@\"; do case $w in\n"
+        "        NumNodes=*|NumTasks=*|NumCPUs=*|MinCPUsNode=*|Partition=*) sed -i "
+        "\"s|${w%%%%=*}=[^ ]*|$w|\" job ;;\n"
+        "        TasksPerNode=*) sed -i "
+        "\"s|NtasksPerN:B:S:C=[^:]*|NtasksPerN:B:S:C=${w#*=}|\" job ;;\n"
+        "        Gres=*) sed -i \"s|TresPerNode=.*|TresPerNode=gres:${w#*=}|\" "
+        "job ;;\n"
+        "        TimeLimit=*) m=${w#*=}; m=${m%%%%:*}; sed -i "
+        "\"s|TimeLimit=[^ ]*|TimeLimit=$((m / 60)):$((m %% 60)):00|\" job ;;\n"
+        "    esac; done\nelse\n    cat job\nfi\n",
+        folder, mischief);
     snprintf(path, sizeof path, "%s/scontrol", folder);
     if (topt_write_file(path, t.s, t.len, &err) || chmod(path, 0755))
         abort();
@@ -368,23 +419,27 @@ static void put(const char *name, const char *text)
         abort();
 }
 
+static const char *comment = SHAPES("", "*", "", "");
+static int to_kind;
+
 static void changed(const char *text, const char *mischief, enum rightsize_result want,
                     const char *want_shape)
 {
-    char program[100], detail[240], is[40];
+    char program[100], detail[240], is[SITE_WORDS + 100];
     struct topt_text t = {0};
     struct site_queue q;
     struct topt_error err;
     struct rightsize_shape to;
     size_t len;
-    add_job(&t, 7, 2, 4, "Resources", "", SHAPES("", "*", "", ""));
+    add_job(&t, 7, 2, 4, "Resources", "", comment);
     put("job", t.s);
     put("calls", "0\n");
     make_scontrol(mischief);
     snprintf(program, sizeof program, "%s/scontrol", folder);
     if (site_queue_read(t.s, &q, &err))
         abort();
-    rightsize_shape_in(&q.job[0], &(struct topt_elastic_shape){1, 2, 5}, 7200, &to);
+    rightsize_shape_in(&q.job[0], &(struct topt_elastic_shape){1, 2, 5, to_kind}, 7200,
+                       &to);
     enum rightsize_result r = rightsize_change(program, &q.job[0], &to, detail);
     ok(r == want, "%s: %s: %s", text, rightsize_result_name(r), detail);
     site_queue_fini(&q);
@@ -394,7 +449,8 @@ static void changed(const char *text, const char *mischief, enum rightsize_resul
     if (!job || site_queue_read(job, &q, &err))
         abort();
     const struct site_queued *j = &q.job[0];
-    snprintf(is, sizeof is, "%lldx%lld/%lld/%lld/%lld/%lld", (long long)j->nodes,
+    snprintf(is, sizeof is, "%s%s%lldx%lld/%lld/%lld/%lld/%lld",
+             to_kind ? j->partition : "", to_kind ? " " : "", (long long)j->nodes,
              (long long)j->gpus_per_node, (long long)j->tasks, (long long)j->cpus,
              (long long)j->cpus_per_node, (long long)j->time_s / 60);
     ok(!strcmp(is, want_shape), "%s: it is left with %s", text, is);
@@ -425,6 +481,29 @@ static void test_change(void)
             RIGHTSIZE_DONE, whole);
 }
 
+/* To another kind: the partition is part of the shape. */
+static void test_change_kind(void)
+{
+    static const char whole[] = "small 1x2/2/2/2/120", was[] = "gpu,more 2x4/8/8/4/60";
+    partition = "gpu,more";
+    comment = "topt-elastic=2x4:9*,1x2:5@1;kinds=gpu+more,small";
+    to_kind = 1;
+    changed("to another kind", ":", RIGHTSIZE_DONE, whole);
+    changed("the partition alone follows the second time",
+            "[ $n = 1 ] && set -- ${@/Partition=*/}; :", RIGHTSIZE_DONE, whole);
+    changed("all but the partition",
+            "[ $n -le 2 ] && set -- ${@/Partition=*/}; :", RIGHTSIZE_BACK, was);
+    changed("the partition, and then refused",
+            "[ $n -le 2 ] && { sed -i 's|Partition=[^ ]*|Partition=small|' job; echo no "
+            ">&2; exit 1; }",
+            RIGHTSIZE_BACK, was);
+    changed("the kind is refused", "echo 'Invalid partition' >&2; exit 1",
+            RIGHTSIZE_REFUSED, was);
+    partition = "gpu";
+    comment = SHAPES("", "*", "", "");
+    to_kind = 0;
+}
+
 /* The job is no longer as it was read. */
 static void test_meanwhile(void)
 {
@@ -448,7 +527,7 @@ static void test_meanwhile(void)
         topt_text_add(&command, "sed -i '%s' %s/job", rows[i].sed, folder);
         if (site_queue_read(t.s, &q, &err) || system(command.s))
             abort();
-        rightsize_shape_in(&q.job[0], &(struct topt_elastic_shape){1, 2, 5}, 0, &to);
+        rightsize_shape_in(&q.job[0], &(struct topt_elastic_shape){1, 2, 5, 0}, 0, &to);
         ok(rightsize_change(program, &q.job[0], &to, detail) == RIGHTSIZE_LEFT,
            "%s: left alone: %s", rows[i].text, detail);
         topt_text_fini(&command);
@@ -473,7 +552,7 @@ static void test_journal(void)
                                 .user = "ann",
                                 .reason = "it \"waits\"",
                                 .result = RIGHTSIZE_DONE,
-                                .from = {.nodes = 2, .time_s = 60},
+                                .from = {.nodes = 2, .time_s = 60, .partition = "a,b"},
                                 .to = {.nodes = 1, .gpus_per_node = 3}};
     size_t n = 0;
     snprintf(path, sizeof path, "%s/log", folder);
@@ -500,6 +579,7 @@ static void test_journal(void)
     ok(n == 2 && last[0].job == 7 && last[0].to.nodes == 1 &&
            last[0].to.gpus_per_node == 3 && last[0].from.time_s == 60 &&
            last[0].at_s == e.at_s && !last[0].is_undo &&
+           !strcmp(last[0].from.partition, "a,b") && !*last[0].to.partition &&
            !strcmp(last[0].reason, e.reason) && !strcmp(last[0].submitted, e.submitted),
        "what was done, and not what was only said");
     ok(last[1].job == 8 && last[1].is_undo, "of each job");
@@ -531,7 +611,7 @@ static void test_mend(void)
     snprintf(path, sizeof path, "%s/ended", folder);
     if (site_queue_read(t.s, &q, &err) || journal_open(path, 1, &j, &err))
         abort();
-    rightsize_shape_in(&q.job[0], &(struct topt_elastic_shape){1, 2, 5}, 7200, &e.to);
+    rightsize_shape_in(&q.job[0], &(struct topt_elastic_shape){1, 2, 5, 0}, 7200, &e.to);
     e.from = e.to;
     e.from.nodes = 1;
     e.from.gpus_per_node = e.from.tasks = e.from.tasks_per_node = 4;
@@ -619,10 +699,12 @@ int main(void)
     if (mkdir(folder, 0700))
         abort();
     test_policy();
+    test_kinds();
     test_timeline();
     test_arrays();
     test_left_alone();
     test_change();
+    test_change_kind();
     test_meanwhile();
     test_journal();
     test_journal_grows();

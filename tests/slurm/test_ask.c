@@ -198,6 +198,20 @@ static void test_elastic(void)
     give(&ask, TOPT_ASK_ELASTIC, "1,2,4,8");
     ok(topt_ask_elastic(&ask, counts, 3) == 3 && counts[2] == 4,
        "as many as there is room");
+    is_int(topt_ask_kinds(&ask), 0, "numbers alone");
+    give(&ask, TOPT_ASK_ELASTIC, "kinds");
+    ok(topt_ask_kinds(&ask) && topt_ask_elastic(&ask, counts, 3) == -1, "kinds alone");
+    give(&ask, TOPT_ASK_ELASTIC, "kinds,auto");
+    ok(topt_ask_kinds(&ask) && topt_ask_elastic(&ask, counts, 3) == 0, "kinds and auto");
+    give(&ask, TOPT_ASK_ELASTIC, "kinds,2,4");
+    ok(topt_ask_kinds(&ask) && topt_ask_elastic(&ask, counts, 3) == 2 && counts[1] == 4,
+       "kinds and numbers");
+    static const char *const bad[] = {"kinds,", "kinds,no", "kinds,kinds", "kind",
+                                      "kinds2"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        is_int(topt_ask_check_value(TOPT_ASK_ELASTIC, bad[i], NULL), -1, "'%s'", bad[i]);
+    is_int(topt_ask_check_value(TOPT_ASK_ELASTIC, "kinds,auto", NULL), 0,
+           "it can be read");
     topt_ask_fini(&ask);
 }
 

@@ -180,10 +180,18 @@ static const char *const good =
 /* A document that is carried unread. */
 #define DOCUMENT "1.0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.AAAA"
 
-/* To a question of so many GPUs its plan on nodes of three, up to 12 of them; else 'answer'. */
+#define OF_FOUR                                                                          \
+    "HTTP/1.1 200 OK\r\n\r\nTOPT_PLAN_ID=p-slow\nTOPT_GPUS=4\nTOPT_NODES=1\n"            \
+    "TOPT_GPUS_PER_NODE=4\nTOPT_TIME_NS=30\nTOPT_PLAN_DOC=" DOCUMENT "\n"
+
+/* To a question of so many GPUs its plan on nodes of three, up to 12 of them; of partition slow or typed
+ * one on a node of four; else 'answer'. */
 static const char *answer_to(const char *request, const char *answer)
 {
     static char text[600];
+    if (strstr(request, "slurm_partition=slow&") ||
+        strstr(request, "slurm_partition=typed&"))
+        return strstr(request, "typed&") ? OF_FOUR "TOPT_GPU_TYPE=v100\n" : OF_FOUR;
     const char *at = strstr(request, "&gpus=");
     int gpus = at ? atoi(at + 6) : 0;
     if (!gpus)
@@ -536,6 +544,48 @@ static void test_elastic_list(void)
     ok(strstr(said, "plans for 12 GPUs travel"), "those that it names: %s", said);
 }
 
+/* A plan for the GPUs of each other partition that the job names. */
+static void test_elastic_kinds(void)
+{
+    static char with_partition[1024];
+    const char *const words[] = {ask_words[0], ask_words[1], ask_words[2],
+                                 "topt-elastic=kinds", NULL};
+    snprintf(with_partition, sizeof with_partition,
+             "%sTOPT_PLAN_DOC=" DOCUMENT "\nTOPT_PARTITION=fast,more\n", good);
+    answer = with_partition;
+    option("partition", "fast,slow,typed,more");
+    ok(submit(words) == 0, "sized: %s", said);
+    ok(strstr(said, "plans for GPUs of other kinds travel with the job: 4 in partition "
+                    "slow; it may be moved there while it waits"),
+       "said");
+    ok(!strcmp(shown("comment"), "topt-elastic=2x3:9*,1x4:30@1;kinds=fast+more,slow"),
+       "none of another type: %s", shown("comment"));
+    ok(!strcmp(getenv("SLURM_TOPT_ELASTIC"), "1x4_1") &&
+           !strcmp(getenv("SLURM_TOPT_KINDS"), "fast+more,slow") &&
+           strstr(getenv("SLURM_TOPT_PLAN_1x4_1"), "PLAN_ID=p-slow") &&
+           !strcmp(getenv("SLURM_TOPT_PLAN_DOC_1x4_1"), DOCUMENT),
+       "carried");
+    /* In the job: where it was submitted to it is a job of its own shape. */
+    setenv("SLURM_JOB_NUM_NODES", "2", 1);
+    setenv("SLURM_GPUS_ON_NODE", "3", 1);
+    setenv("SLURM_TASKS_PER_NODE", "3(x2)", 1);
+    setenv("SLURM_JOB_PARTITION", "more", 1);
+    context = S_CTX_REMOTE;
+    step_id = 0xfffffffb;
+    topt_step(NULL, 0, NULL);
+    ok(!strcmp(getenv("TOPT_PLAN"), "p-1"), "in a partition of its own: %s",
+       getenv("TOPT_PLAN"));
+    said[0] = '\0';
+    setenv("SLURM_JOB_NUM_NODES", "1", 1);
+    setenv("SLURM_GPUS_ON_NODE", "4", 1);
+    setenv("SLURM_TASKS_PER_NODE", "4", 1);
+    setenv("SLURM_JOB_PARTITION", "slow", 1);
+    topt_step(NULL, 0, NULL);
+    ok(!strcmp(getenv("TOPT_PLAN"), "p-slow") && !strcmp(getenv("TOPT_GPUS"), "4") &&
+           strstr(said, "in partition slow: it runs by plan p-slow"),
+       "moved: %s", said);
+}
+
 static void test_elastic_no(void)
 {
     elastic_job("no", NULL);
@@ -626,6 +676,7 @@ int main(void)
     scenario("resized", test_resized);
     scenario("elastic", test_elastic);
     scenario("elastic, of named numbers", test_elastic_list);
+    scenario("elastic, of kinds", test_elastic_kinds);
     scenario("not elastic", test_elastic_no);
     scenario("moldable", test_moldable);
     scenario("moldable with a time limit", test_moldable_time);
