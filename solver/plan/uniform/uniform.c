@@ -71,7 +71,7 @@ static int make_problem(struct fold *f)
         f->beside_on->mesh.per_node == f->grid->mesh.per_node) {
         f->problem = f->beside;
         f->beside = NULL;
-        return 0;
+        return topt_problem_complete(f->problem, f->err);
     }
     f->memo->searches++;
     return topt_grid_problem(f->grid, f->priced_as, &f->problem, f->err);
@@ -691,10 +691,9 @@ static int find_passes(struct fold *f)
         topt_degrees_order(&alike, &f->beside_of)) {
         topt_problem_destroy(f->beside);
         f->beside = NULL;
-        if (x->priced ? make_problem(f) : price(f))
+        f->memo->searches++;
+        if (topt_grid_passes(f->grid, f->priced_as, &f->beside, f->err))
             return -1;
-        f->beside = f->problem;
-        f->problem = NULL;
         f->beside_of = *f->degrees;
         f->beside_on = f->grid;
     }

@@ -153,6 +153,7 @@ struct multiplicity {
 struct variable {
     int domain;
     const char *name;
+    int terms, last_term; /* numbers, from 1 on, of the first and the last that lead here */
 };
 
 struct term {
@@ -161,6 +162,7 @@ struct term {
     int input, multiplicity;
     int64_t times, once;
     int64_t paying; /* edges into the unit that pays for what is recomputed */
+    int next; /* number, from 1 on, of the next that leads to the same variable; 0: none */
 };
 
 /* A block of one operator reads its own variable: a second variable takes the same
