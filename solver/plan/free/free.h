@@ -65,7 +65,7 @@ struct topt_space_options {
      * which stays until this one is made.  'every': and those which they stand for. */
     const struct topt_problem *among;
     int every;
-    int passes; /* nothing but the floor is asked of it, unless it is completed */
+    int passes;        /* nothing but the floor is asked of it, unless it is completed */
     int threads;       /* that look for routes; prices do not depend on it */
     int64_t max_bytes; /* of its tables; 0: 4 GiB */
     /* Counted work of the request so far, to which pricing adds its own, and where pricing ends

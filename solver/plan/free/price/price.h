@@ -153,7 +153,8 @@ struct multiplicity {
 struct variable {
     int domain;
     const char *name;
-    int terms, last_term; /* numbers, from 1 on, of the first and the last that lead here */
+    int terms,
+        last_term; /* numbers, from 1 on, of those that lead here: the first, the last */
 };
 
 struct term {
