@@ -771,8 +771,9 @@ int topt_stages_cost(struct topt_layers *t, const struct topt_strategy *s,
         return -1;
     x.weight = calloc(units, sizeof *x.weight);
     x.chunk = calloc((size_t)x.nchunks, sizeof *x.chunk);
-    x.time = calloc(2 * pieces, sizeof *x.time); /* of two chunks at once */
-    x.bytes = calloc(pieces, sizeof *x.bytes);
+    /* Each is set as a whole before it is read. */
+    x.time = malloc(2 * pieces * sizeof *x.time); /* of two chunks at once */
+    x.bytes = malloc(pieces * sizeof *x.bytes);
     int rc = x.weight && x.chunk && x.time && x.bytes
                  ? find_all(&x, cost)
                  : topt_nomem(err, "pipeline stages");

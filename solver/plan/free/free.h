@@ -65,6 +65,7 @@ struct topt_space_options {
      * which stays until this one is made.  'every': and those which they stand for. */
     const struct topt_problem *among;
     int every;
+    int passes;        /* nothing but the floor is asked of it, unless it is completed */
     int threads;       /* that look for routes; prices do not depend on it */
     int64_t max_bytes; /* of its tables; 0: 4 GiB */
     /* Counted work of the request so far, to which pricing adds its own, and where pricing ends
@@ -118,6 +119,9 @@ int topt_problem_create(const struct topt_costing *k,
                         const struct topt_space_options *options,
                         struct topt_problem **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Make ready to be searched what was made for its floor. */
+int topt_problem_complete(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
 
 void topt_problem_destroy(struct topt_problem *p);
 

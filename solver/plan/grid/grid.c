@@ -494,7 +494,7 @@ static int wants_orbits(const struct topt_grid_search *s)
 }
 
 static int make_problem(struct topt_grid_search *s, const struct topt_degrees *v,
-                        int lazy_entries, struct topt_problem **ret,
+                        int lazy_entries, int passes, struct topt_problem **ret,
                         struct topt_error *err)
 {
     const struct topt_request *r = s->request;
@@ -524,6 +524,7 @@ static int make_problem(struct topt_grid_search *s, const struct topt_degrees *v
         .sums_stay = topt_accounting_is_papers(r->settings.accounting),
         .lazy_entries = lazy_entries,
         .orbits = lazy_entries && wants_orbits(s),
+        .passes = passes,
         .threads = r->threads,
         .max_bytes = r->max_table_bytes,
         .progress = r->progress};
@@ -555,13 +556,19 @@ void topt_grid_tell_progress(const struct topt_grid_search *s,
 int topt_grid_problem(struct topt_grid_search *s, const struct topt_degrees *v,
                       struct topt_problem **ret, struct topt_error *err)
 {
-    return make_problem(s, v, prices_lazily(s) ? PRICED_FIRST : 0, ret, err);
+    return make_problem(s, v, prices_lazily(s) ? PRICED_FIRST : 0, 0, ret, err);
+}
+
+int topt_grid_passes(struct topt_grid_search *s, const struct topt_degrees *v,
+                     struct topt_problem **ret, struct topt_error *err)
+{
+    return make_problem(s, v, 0, 1, ret, err);
 }
 
 int topt_grid_priced(struct topt_grid_search *s, const struct topt_degrees *v,
                      struct topt_problem **ret, struct topt_error *err)
 {
-    return make_problem(s, v, 0, ret, err);
+    return make_problem(s, v, 0, 0, ret, err);
 }
 
 int topt_grid_holds(const struct topt_grid_search *s, const struct topt_strategy *st)

@@ -91,6 +91,10 @@ void topt_grid_tell_progress(const struct topt_grid_search *s,
 int topt_grid_problem(struct topt_grid_search *s, const struct topt_degrees *v,
                       struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
 
+/* ... and as one of which the floor alone is asked (topt_problem_floor). */
+int topt_grid_passes(struct topt_grid_search *s, const struct topt_degrees *v,
+                     struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
+
 /* A variant as a problem with exact prices of everything, for callers that read them. */
 int topt_grid_priced(struct topt_grid_search *s, const struct topt_degrees *v,
                      struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;

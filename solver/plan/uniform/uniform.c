@@ -71,7 +71,7 @@ static int make_problem(struct fold *f)
         f->beside_on->mesh.per_node == f->grid->mesh.per_node) {
         f->problem = f->beside;
         f->beside = NULL;
-        return 0;
+        return topt_problem_complete(f->problem, f->err);
     }
     f->memo->searches++;
     return topt_grid_problem(f->grid, f->priced_as, &f->problem, f->err);
@@ -174,6 +174,18 @@ static int is_out(struct fold *f, const struct topt_memo_staged *known)
     f->too_large = beyond(known->least_bytes, f->memory_limit);
     return f->too_large || (f->goal == TOPT_GOAL_FASTEST && sized &&
                             beyond(known->least_ns, f->time_limit));
+}
+
+/* Is it by its sums, which are spread over stages, but for what passes that run as one hide?  Of frameworks that
+ * recompute the first layers alone it is to be known whether what keeps all fits (look_at_first). */
+static int sums_are_out(struct fold *f, const struct topt_memo_point *p, int lightest,
+                        int64_t hidden_ns)
+{
+    int stages = f->degrees->stages, sized = lightest || f->degrees->recompute ||
+                                             !f->s->request->framework->recompute_first;
+    f->too_large = beyond(p->sum_bytes / stages, f->memory_limit);
+    return f->too_large || (f->goal == TOPT_GOAL_FASTEST && sized &&
+                            beyond((p->sum_ns - hidden_ns) / stages, f->time_limit));
 }
 
 static void remember_least(struct topt_memo_staged *known,
@@ -461,7 +473,7 @@ static struct topt_memo_staged *find_staged(struct fold *f, int which)
 
 /* Add a strategy of one stage's devices as one of all stages, where that is of interest: 1 where it
  * is. */
-static int add_staged(struct fold *f, int lightest)
+static int add_staged(struct fold *f, int lightest, int64_t hidden_ns)
 {
     struct topt_memo_points *of = lightest ? &f->entry->lightest : &f->entry->whole;
     int rc = find(f, lightest ? TOPT_GOAL_LEAST : TOPT_GOAL_FASTEST, 0, of);
@@ -471,7 +483,9 @@ static int add_staged(struct fold *f, int lightest)
     if (!known)
         return -1;
     if (known->time_ns < 0) {
-        rc = put_staged(f, of->at[0].strategy, known);
+        rc = sums_are_out(f, &of->at[0], lightest, hidden_ns)
+                 ? 1
+                 : put_staged(f, of->at[0].strategy, known);
         if (rc)
             return rc < 0 ? -1 : 0;
     }
@@ -620,6 +634,7 @@ struct candidate {
         first; /* with recomputation of the first layers alone; INT64_MAX: not looked at */
     int done, too_large; /* looked at; what is fastest on a stage holds too much */
     int64_t hidden_ns;   /* at most, by passes that run as one */
+    int64_t paired_ns;   /* ... where they do, the same for each order; -1: not known */
     int rough;           /* bounds are not by its own floor */
     int listed;          /* its number */
 };
@@ -691,10 +706,9 @@ static int find_passes(struct fold *f)
         topt_degrees_order(&alike, &f->beside_of)) {
         topt_problem_destroy(f->beside);
         f->beside = NULL;
-        if (x->priced ? make_problem(f) : price(f))
+        f->memo->searches++;
+        if (topt_grid_passes(f->grid, f->priced_as, &f->beside, f->err))
             return -1;
-        f->beside = f->problem;
-        f->problem = NULL;
         f->beside_of = *f->degrees;
         f->beside_on = f->grid;
     }
@@ -771,9 +785,12 @@ static int bound(struct fold *f, struct candidate *c, const struct topt_memo_ent
     int64_t bytes = (topt_grid_stays_bytes(c->grid, d) + kept) / d->stages;
     if (beyond(staged, f->memory_limit))
         return 0;
-    if (topt_orders[d->order].pairs &&
-        topt_grid_hidden_ns(c->grid, c->priced_as, &c->hidden_ns, f->err))
-        return -1;
+    if (topt_orders[d->order].pairs) {
+        if (c->paired_ns < 0 &&
+            topt_grid_hidden_ns(c->grid, c->priced_as, &c->paired_ns, f->err))
+            return -1;
+        c->hidden_ns = c->paired_ns;
+    }
     int64_t ns = least_staged_ns(f, d, floor, c->hidden_ns);
     if ((c->first = least_first(f, c->grid, d, ns, !c->rough)) < 0)
         return -1;
@@ -781,16 +798,16 @@ static int bound(struct fold *f, struct candidate *c, const struct topt_memo_ent
     return matters(f, bytes, recomputes_first(f, d) ? ns / 100 * PERCENT_WITHOUT : ns);
 }
 
-static int list(struct fold *f, struct candidate c, const struct topt_memo_entry *floor,
+static int list(struct fold *f, struct candidate *c, const struct topt_memo_entry *floor,
                 struct candidates *all)
 {
-    int rc = bound(f, &c, floor);
+    int rc = bound(f, c, floor);
     if (rc <= 0)
         return rc;
     if (TOPT_ROOM(all->at, all->n, all->cap, 64))
         return topt_nomem(f->err, "the search");
-    c.listed = all->n;
-    all->at[all->n++] = c;
+    c->listed = all->n;
+    all->at[all->n++] = *c;
     return 0;
 }
 
@@ -828,7 +845,7 @@ static int list_chunks(struct fold *f, struct candidate c, struct candidates *al
         orders = topt_planning_orders(f->s->planning, &c.degrees);
         for (int row = 0; row < TOPT_ORDERS && orders > 0 && !rc; row++) {
             c.degrees.order = (enum topt_order_row)row;
-            rc = orders >> row & 1 ? list(f, c, floor, all) : 0;
+            rc = orders >> row & 1 ? list(f, &c, floor, all) : 0;
         }
     }
     return rc ? -1 : 0;
@@ -851,6 +868,7 @@ static int list_stages(struct fold *f, struct candidates *all)
             c.degrees = *c.priced_as;
             c.degrees.stages = stages;
             c.rough = has_rough_floor(f->s->request, c.priced_as);
+            c.paired_ns = -1;
             if (c.degrees.micro_batches < 2 || !(levels >> c.degrees.level & 1) ||
                 beyond(topt_grid_least_stage_bytes(c.grid, &c.degrees,
                                                    kept_bytes(c.grid, &c.degrees, NULL)),
@@ -873,7 +891,7 @@ static int list_whole(struct fold *f, struct candidates *all)
         if (beyond(topt_grid_least_bytes(f->s, d), f->memory_limit))
             continue;
         if (is_canceled(f) || !(floor = find_floor(f, d, f->s->mesh.per_node, 0)) ||
-            list(f, c, floor, all))
+            list(f, &c, floor, all))
             return -1;
     }
     return 0;
@@ -911,7 +929,7 @@ static int add_alike(struct fold *f, struct candidates *all, int i, int lightest
             c->done = 1;
             continue;
         }
-        int rc = add_staged(f, lightest);
+        int rc = add_staged(f, lightest, c->hidden_ns);
         if (rc < 0 || (rc && keep_best(f)))
             return -1;
         c->too_large |= !lightest && f->too_large;

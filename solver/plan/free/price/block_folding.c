@@ -39,18 +39,17 @@ static int same_list(const struct family *a, const struct family *b)
     return 1;
 }
 
-/* The first node of a variable, and where it stands. */
+/* The first node of a variable, and another variable that stands where it does; -1. */
 struct first {
-    int node, at;
+    int node, next;
 };
 
-/* The variable of a node that stands at 'at'. */
-static int variable_of(const struct topt_problem *p, const struct first *first, int at,
+/* The variable of a node that stands where 'i' does. */
+static int variable_of(const struct topt_problem *p, const struct first *first, int i,
                        const struct node *n)
 {
-    for (int i = 0; at >= 0 && i < p->nvariables; i++)
-        if (first[i].at == at &&
-            same_list(&p->family[p->node[first[i].node].family], &p->family[n->family]))
+    for (; i >= 0; i = first[i].next)
+        if (same_list(&p->family[p->node[first[i].node].family], &p->family[n->family]))
             return i;
     return p->nvariables;
 }
@@ -74,6 +73,8 @@ static void copy_variables(struct topt_problem *p)
 {
     p->nvariables = p->of->nvariables - p->of->nmirrors;
     memcpy(p->variable, p->of->variable, (size_t)p->nvariables * sizeof *p->variable);
+    for (int i = 0; i < p->nvariables; i++)
+        p->variable[i].terms = 0;
     for (int i = 0; i < p->nnodes; i++)
         p->node[i].variable = p->of->node[i].variable;
 }
@@ -81,20 +82,27 @@ static void copy_variables(struct topt_problem *p)
 static int make_variables(struct topt_problem *p, struct topt_error *err)
 {
     struct first *first = malloc(((size_t)p->nnodes + 1) * sizeof *first);
-    int rc = first ? 0 : topt_nomem(err, "the problem");
+    size_t places = ((size_t)p->k.model->nops + 1) * sizeof(int);
+    int *head = malloc(places); /* by where variables stand */
+    int rc = first && head ? 0 : topt_nomem(err, "the problem");
+    if (!rc)
+        memset(head, 0xff, places);
     for (int i = 0; i < p->nnodes && !rc; i++) {
         struct node *n = &p->node[i];
-        int at = position_of(p, n);
-        n->variable = variable_of(p, first, at, n);
+        int at = position_of(p, n), last = at >= 0 ? head[at] : -1;
+        n->variable = variable_of(p, first, last, n);
         if (n->variable < p->nvariables)
             continue;
         const char *name = name_node(p, n, n->op >= 0 ? "" : "hub:");
         if (!name)
             rc = topt_nomem(err, "the problem");
-        first[p->nvariables] = (struct first){i, at};
+        first[p->nvariables] = (struct first){i, last};
+        if (at >= 0)
+            head[at] = p->nvariables;
         p->variable[p->nvariables++] = (struct variable){.name = name};
     }
     free(first);
+    free(head);
     return rc;
 }
 
@@ -301,7 +309,8 @@ static int mirror_of(struct topt_problem *p, const struct node *n, struct topt_e
     const char *name = name_node(p, n, n->op >= 0 ? "next:" : "next:hub:");
     if (!name)
         return topt_nomem(err, "the problem");
-    p->variable[p->nvariables] = (struct variable){p->variable[n->variable].domain, name};
+    p->variable[p->nvariables] =
+        (struct variable){.domain = p->variable[n->variable].domain, .name = name};
     p->mirror[p->nmirrors++] =
         (struct mirror){.variable = p->nvariables, .of = n->variable};
     return p->nvariables++;
@@ -322,13 +331,14 @@ static int term_of(struct topt_problem *p, const struct edge *e, struct topt_err
     int alone = 1, to = b->variable;
     if (a->variable == b->variable && (to = mirror_of(p, b, err)) < 0)
         return -1;
-    for (int i = position_of(p, b) >= 0 ? 0 : p->nterms; i < p->nterms; i++) {
-        struct term *l = &p->term[i];
-        if (l->from != a->variable || l->to != to || l->input != e->input)
+    struct variable *v = &p->variable[to];
+    for (int i = v->terms; i; i = p->term[i - 1].next) {
+        struct term *l = &p->term[i - 1];
+        if (l->from != a->variable || l->input != e->input)
             continue;
         alone = 0;
         if (l->multiplicity == e->table)
-            return i;
+            return i - 1;
         if (pays_instead(p, l, e->table)) {
             l->once = 0;
             alone = 1;
@@ -341,7 +351,8 @@ static int term_of(struct topt_problem *p, const struct edge *e, struct topt_err
                                        .input = e->op >= 0 ? e->input : 0,
                                        .multiplicity = e->table,
                                        .once = alone};
-    return p->nterms++;
+    *(v->terms ? &p->term[v->last_term - 1].next : &v->terms) = p->nterms + 1;
+    return (v->last_term = ++p->nterms) - 1;
 }
 
 /* Until now a term's multiplicity was the number of its table. */

@@ -153,6 +153,8 @@ struct multiplicity {
 struct variable {
     int domain;
     const char *name;
+    int terms,
+        last_term; /* numbers, from 1 on, of those that lead here: the first, the last */
 };
 
 struct term {
@@ -161,6 +163,7 @@ struct term {
     int input, multiplicity;
     int64_t times, once;
     int64_t paying; /* edges into the unit that pays for what is recomputed */
+    int next; /* number, from 1 on, of the next that leads to the same variable; 0: none */
 };
 
 /* A block of one operator reads its own variable: a second variable takes the same
