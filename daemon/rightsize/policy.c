@@ -79,7 +79,7 @@ static int allowed_in(const struct deal *d, const struct site_queued *j,
 }
 
 /* What a job's comment says of other kinds its owner may have written by hand: each partition has to be
- * one that would take the job from its owner. */
+ * one that would take the job from its owner, and of those that are right-sized. */
 static int allowed(const struct deal *d, const struct site_queued *j,
                    const struct topt_elastic_shape *s, int64_t time_s)
 {
@@ -88,7 +88,8 @@ static int allowed(const struct deal *d, const struct site_queued *j,
         return allowed_in(d, j, s, time_s, j->partition);
     site_queued_partitions(j, s->kind, partitions);
     for (char *p = strtok_r(partitions, ",", &save); p; p = strtok_r(NULL, ",", &save))
-        if (!takes_jobs(d, p, j->user) || !allowed_in(d, j, s, time_s, p))
+        if (!takes_jobs(d, p, j->user) || !allowed_in(d, j, s, time_s, p) ||
+            (d->limits->partitions && !site_has_word(d->limits->partitions, p)))
             return 0;
     return 1;
 }

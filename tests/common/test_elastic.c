@@ -123,8 +123,11 @@ static void test_refused(void)
 static void test_fuzz(void)
 {
     struct topt_text t = {0};
+    struct topt_elastic of_kinds = three;
     int bad = 0;
-    topt_elastic_word(&three, &t);
+    of_kinds.shape[2].kind = topt_elastic_add_kind(&of_kinds, "fast,also") + 1;
+    topt_elastic_add_kind(&of_kinds, "slow");
+    topt_elastic_word(&of_kinds, &t);
     srand(1);
     for (int i = 0; i < 20000; i++) {
         char word[256];
@@ -135,7 +138,9 @@ static void test_fuzz(void)
         if (topt_elastic_read(word, &e))
             bad += e.n < 1 || e.n > TOPT_ELASTIC_MOST || e.submitted < 0 ||
                    e.submitted >= e.n || e.shape[0].nodes < 1 ||
-                   !(e.min_efficiency >= 0 && e.min_efficiency <= 1);
+                   !(e.min_efficiency >= 0 && e.min_efficiency <= 1) ||
+                   e.nkinds > TOPT_ELASTIC_KINDS ||
+                   (e.shape[2].kind && e.shape[2].kind >= e.nkinds);
     }
     is_int(bad, 0, "20000 changed words (seed 1)");
     topt_text_fini(&t);

@@ -208,6 +208,11 @@ static void test_kinds(void)
             "topt-elastic=1x4:1000000000*,1x2:3900000000@1;kinds=gpu,small");
     decided("GPU-hours of two kinds are not compared", &t, 4, 2, &usual, NULL,
             "1:1x2@1/234", "");
+    struct rightsize_limits l = usual;
+    l.partitions = "gpu,short";
+    add_job(&t, 1, 1, 4, "Resources", "", to_small);
+    decided("not to one that is not among those of --partition", &t, 4, 2, &l, NULL,
+            "1:-", "");
     partition = "small";
     add_job(&t, 1, 1, 2, "Resources", "", to_small);
     decided("and back to what it was submitted to", &t, 0, 4, &usual, NULL, "1:1x4/30",
