@@ -167,25 +167,29 @@ static int cost_staged(struct fold *f, const struct topt_strategy *s, int stays,
     return 0;
 }
 
-/* Is a strategy known to be of no interest?  Memory says so first, known or not, as where its cost is found. */
-static int is_out(struct fold *f, const struct topt_memo_staged *known)
+/* Is what takes no less of no interest?  Memory says so first, as where a cost is found; 'sized': time says so, too. */
+static int exceeds(struct fold *f, int64_t bytes, int64_t ns, int sized)
 {
-    int sized = known->least_bytes || !f->memory_limit;
-    f->too_large = beyond(known->least_bytes, f->memory_limit);
-    return f->too_large || (f->goal == TOPT_GOAL_FASTEST && sized &&
-                            beyond(known->least_ns, f->time_limit));
+    f->too_large = beyond(bytes, f->memory_limit);
+    return f->too_large ||
+           (f->goal == TOPT_GOAL_FASTEST && sized && beyond(ns, f->time_limit));
 }
 
-/* Is it by its sums, which are spread over stages, but for what passes that run as one hide?  Of frameworks that
+/* Is a strategy known to be? */
+static int is_out(struct fold *f, const struct topt_memo_staged *known)
+{
+    return exceeds(f, known->least_bytes, known->least_ns,
+                   known->least_bytes || !f->memory_limit);
+}
+
+/* ... or by its sums, which are spread over stages, but for what passes that run as one hide?  Of frameworks that
  * recompute the first layers alone it is to be known whether what keeps all fits (look_at_first). */
 static int sums_are_out(struct fold *f, const struct topt_memo_point *p, int lightest,
                         int64_t hidden_ns)
 {
     int stages = f->degrees->stages, sized = lightest || f->degrees->recompute ||
                                              !f->s->request->framework->recompute_first;
-    f->too_large = beyond(p->sum_bytes / stages, f->memory_limit);
-    return f->too_large || (f->goal == TOPT_GOAL_FASTEST && sized &&
-                            beyond((p->sum_ns - hidden_ns) / stages, f->time_limit));
+    return exceeds(f, p->sum_bytes / stages, (p->sum_ns - hidden_ns) / stages, sized);
 }
 
 static void remember_least(struct topt_memo_staged *known,

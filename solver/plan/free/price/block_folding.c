@@ -39,7 +39,7 @@ static int same_list(const struct family *a, const struct family *b)
     return 1;
 }
 
-/* The first node of a variable, and another variable that stands where it does; -1. */
+/* The first node of a variable, and another variable, from 1 on, that stands where it does; 0: none. */
 struct first {
     int node, next;
 };
@@ -48,9 +48,10 @@ struct first {
 static int variable_of(const struct topt_problem *p, const struct first *first, int i,
                        const struct node *n)
 {
-    for (; i >= 0; i = first[i].next)
-        if (same_list(&p->family[p->node[first[i].node].family], &p->family[n->family]))
-            return i;
+    for (; i; i = first[i - 1].next)
+        if (same_list(&p->family[p->node[first[i - 1].node].family],
+                      &p->family[n->family]))
+            return i - 1;
     return p->nvariables;
 }
 
@@ -82,14 +83,11 @@ static void copy_variables(struct topt_problem *p)
 static int make_variables(struct topt_problem *p, struct topt_error *err)
 {
     struct first *first = malloc(((size_t)p->nnodes + 1) * sizeof *first);
-    size_t places = ((size_t)p->k.model->nops + 1) * sizeof(int);
-    int *head = malloc(places); /* by where variables stand */
+    int *head = calloc((size_t)p->k.model->nops + 1, sizeof *head); /* by place */
     int rc = first && head ? 0 : topt_nomem(err, "the problem");
-    if (!rc)
-        memset(head, 0xff, places);
     for (int i = 0; i < p->nnodes && !rc; i++) {
         struct node *n = &p->node[i];
-        int at = position_of(p, n), last = at >= 0 ? head[at] : -1;
+        int at = position_of(p, n), last = at >= 0 ? head[at] : 0;
         n->variable = variable_of(p, first, last, n);
         if (n->variable < p->nvariables)
             continue;
@@ -98,7 +96,7 @@ static int make_variables(struct topt_problem *p, struct topt_error *err)
             rc = topt_nomem(err, "the problem");
         first[p->nvariables] = (struct first){i, last};
         if (at >= 0)
-            head[at] = p->nvariables;
+            head[at] = p->nvariables + 1;
         p->variable[p->nvariables++] = (struct variable){.name = name};
     }
     free(first);

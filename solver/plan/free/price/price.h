@@ -153,8 +153,7 @@ struct multiplicity {
 struct variable {
     int domain;
     const char *name;
-    int terms,
-        last_term; /* numbers, from 1 on, of those that lead here: the first, the last */
+    int terms, last_term; /* the first and the last that lead here, from 1 on */
 };
 
 struct term {
