@@ -142,19 +142,15 @@ static void discard_up(struct marks *x, int op, int first)
         discard_up(x, producer(x->m, o, k), first);
 }
 
-static int is_up(const struct topt_op *o)
-{
-    return o->role == TOPT_ROLE_GATE || o->role == TOPT_ROLE_UP ||
-           o->role == TOPT_ROLE_GATE_UP;
-}
-
 /* A feed-forward network's first operator, its norm where that reads into it alone, and its last. */
 static int find_mlp(const struct topt_model *m, int first, int last, int with_norm,
                     int *ret_end)
 {
     int begin = -1;
     for (int i = first; i < last; i++) {
-        if (begin < 0 && is_up(&m->op[i]))
+        enum topt_op_role role = m->op[i].role;
+        if (begin < 0 &&
+            (role == TOPT_ROLE_GATE || role == TOPT_ROLE_UP || role == TOPT_ROLE_GATE_UP))
             begin = i;
         if (begin >= 0 && m->op[i].role == TOPT_ROLE_DOWN)
             *ret_end = i;

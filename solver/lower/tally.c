@@ -14,14 +14,6 @@
 
 #include <string.h>
 
-/* Gathered parameters, and gradients on their way, of a system that holds them in
- * units or pools of its own: topt_param_buffers() says what these take. */
-static int held_by_system(const struct topt_tally *t)
-{
-    return t->k->settings->gather != TOPT_GATHER_OPERATOR &&
-           t->async != TOPT_ASYNC_NOTHING;
-}
-
 /* ---- bytes alive -------------------------------------------------------------------- */
 
 static int has_windows(const struct topt_model *m)
@@ -107,7 +99,10 @@ static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
         return topt_fail(err, TOPT_ERR_LIMIT, "a fragment of more than %d buffers",
                          TOPT_TALLY_BUFFERS);
     int n = t->nbuffers++;
-    int elsewhere = t->muted || held_by_system(t);
+    /* Of gathered parameters, and gradients on their way, of a system that holds them in units or pools of its own
+     * topt_param_buffers() says what these take. */
+    int elsewhere = t->muted || (t->k->settings->gather != TOPT_GATHER_OPERATOR &&
+                                 t->async != TOPT_ASYNC_NOTHING);
     int in_flight = b->cls == TOPT_CLASS_TRANSIENT || b->cls == TOPT_CLASS_STAGING;
     t->buffer[n] = *b;
     t->counted[n] = !elsewhere && in_flight;

@@ -103,11 +103,6 @@ static void enter(struct maker *w, int op)
 
 /* ---- instructions ------------------------------------------------------------------ */
 
-static int is_async(const struct maker *w, int buffer)
-{
-    return buffer >= 0 && w->last[buffer] >= 0 && w->s->task[w->last[buffer]].async;
-}
-
 /* The device waits on the chain until the host has started the kernels before the instruction's. */
 static int wait_for_host(struct maker *w, int at)
 {
@@ -131,7 +126,8 @@ static int add_instr(struct maker *w, int at)
     if (i->kind == TOPT_I_FREE)
         return 0;
     enter(w, i->op);
-    int beside = i->kind == TOPT_I_ADD && is_async(w, i->a);
+    int last = i->kind == TOPT_I_ADD && i->a >= 0 ? w->last[i->a] : -1;
+    int beside = last >= 0 && w->s->task[last].async;
     if (!beside && wait_for_host(w, at))
         return -1;
     int n = add_task(w, at);

@@ -131,13 +131,6 @@ static int table_levels(const struct topt_grid_search *s)
     return f ? all & f->zero : all;
 }
 
-/* Attention is split by heads, those of keys and values too: no framework leaves it whole
- * beside split products. */
-static int heads_fit(const struct topt_grid_search *s, const struct topt_degrees *v)
-{
-    return !topt_request_even(s->request) || s->planning->heads % v->tensor == 0;
-}
-
 /* May the framework split the model's operators over so many, and with this level of sharding
  * between its data ranks? */
 static int tensor_fits(const struct topt_grid_search *s, const struct topt_degrees *v)
@@ -209,8 +202,10 @@ static int context_fits(const struct topt_grid_search *s, const struct topt_degr
 static int add_cut(struct topt_grid_search *s, struct topt_degrees v)
 {
     int all = zero_levels(s);
-    if (!batch_fits(s, &v) || !heads_fit(s, &v) || !tensor_fits(s, &v) ||
-        !context_fits(s, &v))
+    /* Attention is split by heads, those of keys and values too: no framework leaves it whole
+     * beside split products. */
+    int heads_fit = !topt_request_even(s->request) || !(s->planning->heads % v.tensor);
+    if (!heads_fit || !batch_fits(s, &v) || !tensor_fits(s, &v) || !context_fits(s, &v))
         return 0;
     for (v.level = 0; v.level < TOPT_ZERO_LEVELS; v.level++)
         if ((v.data * v.context > 1 ? all >> v.level & 1 && level_fits(s, &v)

@@ -114,15 +114,11 @@ int topt_lower_bound_lightest(struct topt_lower_bound *w, int *ret_some,
     return 0;
 }
 
-static double weigh(const struct scalar_pass *x, struct topt_cost c)
-{
-    return (double)x->time * (double)c.time + (double)x->memory * (double)c.memory;
-}
-
 /* The same as an integer, at most TOPT_HEAVY, which no strategy's weight is above. */
 static int64_t weigh_exactly(const struct scalar_pass *x, struct topt_cost c)
 {
-    return weigh(x, c) < (double)TOPT_HEAVY ? topt_weight(x, c) : TOPT_HEAVY;
+    double sum = (double)x->time * (double)c.time + (double)x->memory * (double)c.memory;
+    return sum < (double)TOPT_HEAVY ? topt_weight(x, c) : TOPT_HEAVY;
 }
 
 int topt_lower_bound_within(struct topt_lower_bound *w, struct topt_cost corner, int *ret,

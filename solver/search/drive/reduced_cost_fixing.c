@@ -116,13 +116,6 @@ static void count(struct fixing *z)
         segment->max_frontier = s->max_frontier;
 }
 
-/* Was work short for what was searched?  Within the tolerance that does not matter. */
-static int was_cut_short(const struct fixing *z)
-{
-    return z->b->work_budget &&
-           z->frontier->epsilon > z->b->options->epsilon * (1 + 1e-9);
-}
-
 int topt_fixing_end(struct fixing *z, int searched)
 {
     int rc = searched ? searched : 1;
@@ -130,7 +123,9 @@ int topt_fixing_end(struct fixing *z, int searched)
         const struct topt_frontier *f = z->frontier;
         count(z);
         int64_t need = topt_segment_needed(z->b, z->segment, f->cost, f->npoints);
-        int cut = was_cut_short(z);
+        /* Was work short for what was searched?  Within the tolerance that does not matter. */
+        int cut = z->b->work_budget &&
+                  z->frontier->epsilon > z->b->options->epsilon * (1 + 1e-9);
         int stopped = topt_search_stopped(z->b->options) || (cut && z->b->all_work);
         if (!within(z) || (cut && !stopped))
             rc = 1;

@@ -34,18 +34,13 @@ struct lines {
     const int32_t *row_rep; /* for columns: the rows that stand for classes */
 };
 
-static int cell(const struct lines *l, int line, int c)
-{
-    return l->columns ? l->row_rep[c] * l->m->cols + line : line * l->m->cols + c;
-}
-
 /* Write the cells of a line one after the other; '*ret': as many bytes. */
 static void write_line(const struct lines *l, int line, char *to, size_t *ret)
 {
     const struct matrix *m = l->m;
     size_t at = 0;
     for (int c = 0; c < l->ncells; c++) {
-        int x = cell(l, line, c);
+        int x = l->columns ? l->row_rep[c] * m->cols + line : line * m->cols + c;
         int32_t n = m->first[x + 1] - m->first[x];
         memcpy(to + at, &n, sizeof n);
         memcpy(to + at + sizeof n, m->alt + m->first[x], (size_t)n * sizeof *m->alt);

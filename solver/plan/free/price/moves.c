@@ -73,21 +73,18 @@ void topt_moves_fini(struct topt_problem *p)
     p->nmoves = 0;
 }
 
-static int same_shape(const struct topt_tensor *a, const struct topt_tensor *b)
-{
-    return a->ndim == b->ndim &&
-           !memcmp(a->dim, b->dim, sizeof a->dim[0] * (size_t)a->ndim);
-}
-
 struct topt_moves *topt_moves_of(struct topt_problem *p, int tensor,
                                  struct topt_error *err)
 {
     const struct topt_tensor *t = p->k.model->tensor;
     if (p->of)
         p = p->of;
-    for (int i = 0; i < p->nmoves; i++)
-        if (same_shape(&t[p->moves[i]->tensor], &t[tensor]))
+    for (int i = 0; i < p->nmoves; i++) {
+        const struct topt_tensor *of = &t[p->moves[i]->tensor];
+        if (of->ndim == t[tensor].ndim &&
+            !memcmp(of->dim, t[tensor].dim, sizeof of->dim[0] * (size_t)of->ndim))
             return p->moves[i];
+    }
     struct topt_moves *m = calloc(1, sizeof *m);
     if (!m || TOPT_RESIZE(p->moves, p->nmoves + 1)) {
         free(m);
