@@ -202,13 +202,14 @@ static void turning_point(const struct curve *c)
                  "%.2f s with %.2f GiB, %.2f s with a quarter more: falls by %.0f %%",
                  c->at[0].seconds, c->at[0].gib, c->quarter.seconds, steep(c));
     row.says = "and is relatively stable beyond";
-    papers_why("no fall before it");
-    papers_words(row, falls(c) && c->knee > 0 && flat <= 35,
-                 "falls before, and by 35 % or less beyond",
-                 "turns at %.2f GiB, %.2f s; falls by %.0f %% to the right end, %.2f s "
-                 "with %.2f GiB",
-                 knee(c)->gib, knee(c)->seconds, flat, c->at[c->n - 1].seconds,
-                 c->at[c->n - 1].gib);
+    papers_why("no rapid fall before it");
+    papers_words(
+        row, falls(c) && c->knee > 0 && flat <= 35,
+        "40 % or more within a quarter more memory before, 35 % or less beyond",
+        "falls by %.0f %% before; turns at %.2f GiB, %.2f s; falls by %.0f %% to "
+        "the right end, %.2f s with %.2f GiB",
+        steep(c), knee(c)->gib, knee(c)->seconds, flat, c->at[c->n - 1].seconds,
+        c->at[c->n - 1].gib);
 }
 
 /* The paper's cause of the turning point: what is left of it has no room to keep inputs where
