@@ -332,6 +332,7 @@ RULES = (
     (r"cmake ", cannot("it is how this was built")),
     (r"git clone", cannot("the address is yours")),
     (r"topt plan llama-3.1-8b.json --hw ours.json", by("tests/solver/answers.sh", "ours.json")),
+    (r"sbatch .*--topt-elastic=kinds", by("tests/slurm/test_kinds.sh", "--topt-elastic=kinds")),
     (r"topt calibrate HW ", by("tests/solver/calibrate_test.py", '"calibrate"')),
     (r"apt |dpkg-buildpackage", by("deploy/package-test.sh", "apt-get -qq install")),
     (r"systemctl ", by("deploy/package-test.sh", "systemctl")),
@@ -406,6 +407,8 @@ def main():
     for line in setup:
         done = shell(line)
         assert done.returncode == 0, said(done)
+    with open(f"{ROOT}/docs/TUTORIAL.md", encoding="utf-8") as f, open("fashion.json", "w", encoding="utf-8") as to:
+        to.write(re.search(r'^    (\{"architectures": \["ViT.*?\})$', f.read(), re.M | re.S)[1])
     with open("model.json", encoding="utf-8") as f, open("two.json", "w", encoding="utf-8") as to:
         json.dump(plan_of(json.load(f), "pytorch", 2, 4, 3), to)
     records()
