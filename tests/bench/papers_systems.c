@@ -75,7 +75,8 @@ static const struct speedups *speedups(const char *group, int one_link)
 }
 
 /* Geometric mean over networks whose name begins so. */
-static double mean(const struct speedups *r, int system, const char *begins)
+static double mean(const struct speedups *r, enum topt_accpar_system system,
+                   const char *begins)
 {
     double sum = 0;
     int n = 0;

@@ -6,7 +6,7 @@
 #include "topt_elastic.h"
 
 static const struct topt_elastic three = {
-    .shape = {{1, 2, 48876832501}, {1, 4, 23000000000}, {2, 4, 12000000000}},
+    .shape = {{1, 2, 48876832501, 0}, {1, 4, 23000000000, 0}, {2, 4, 12000000000, 0}},
     .n = 3,
     .submitted = 1,
     .min_efficiency = 0.8,

@@ -7,7 +7,7 @@ enum { POINTS = 64 };
 static int activate(enum topt_dtype dtype, enum topt_activation a, const double *x, int n,
                     double *ret, double *ret_slope)
 {
-    struct topt_attrs table = {.vocab = 2, .features = n}, attrs = {.activation = a};
+    struct topt_attrs table = {.vocab = 2, .features = n}, attrs = {.activation = (int)a};
     struct topt_model *m = topt_model_create("test", 1, 1, NULL);
     int e = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
     double at[4][POINTS]; /* x, what follows, ones, slopes: in the memory of the type */
