@@ -6,7 +6,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$root/deploy/quickstart/llama-3.1-8b.json" "$work/config.json"
 cp "$root/deploy/quickstart/pretrain_gpt3.sh" "$work"
-sed -n '/^    {"architectures"/,/}$/p' "$root/docs/TUTORIAL.md" >"$work/gpt.json"
+sed -n '/^    {"architectures"/,/}$/{p;/}$/q}' "$root/docs/TUTORIAL.md" >"$work/gpt.json"
 cd "$work"
 n=0 bad=0
 while IFS= read -r line; do
