@@ -1,4 +1,5 @@
-/* topt_clock.h - time that passes, by the monotonic clock.  Thread safety: reentrant. */
+/* topt_clock.h - time that passes, by the monotonic clock, and the processor's time of a thread.
+ * Thread safety: reentrant. */
 #ifndef TOPT_CLOCK_H
 #define TOPT_CLOCK_H
 
@@ -15,6 +16,14 @@ static inline int64_t topt_clock_ns(void)
 static inline int64_t topt_clock_ms(void)
 {
     return topt_clock_ns() / 1000000;
+}
+
+/* Nanoseconds that a processor spent on the calling thread. */
+static inline double topt_thread_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
 static inline struct timespec topt_clock_timespec(int64_t ms)

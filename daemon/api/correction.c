@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "topt_log.h"
+#include "topt_median.h"
 
 enum { MOST_ROWS = 1024 };
 static const double MOST_RATIO = 2, MOST_MEMORY = 1.5;
@@ -24,12 +25,6 @@ static int by_user(const void *a, const void *b)
     if (x->uid != y->uid)
         return x->uid < y->uid ? -1 : 1;
     return (x->log_ratio > y->log_ratio) - (x->log_ratio < y->log_ratio);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* 1 and the logarithm, or 0 where either is not known. */
@@ -58,7 +53,7 @@ static double middle(const struct sample *sample, int n, double *room, int *ret_
     *ret_users = users;
     if (!users)
         return 0;
-    qsort(room, (size_t)users, sizeof *room, by_value);
+    topt_sort_doubles(room, (size_t)users);
     return (room[(users - 1) / 2] + room[users / 2]) / 2;
 }
 

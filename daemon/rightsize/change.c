@@ -102,7 +102,7 @@ static int tell(const char *scontrol, const struct site_queued *j,
     return topt_command_tell(args, topt_clock_ms() + TELL_MS, err);
 }
 
-/* Of an array's lines that of those tasks that wait, else any. */
+/* The job's line; of an array, which may have several, that of the tasks that wait, else any. */
 static const struct site_queued *find(const struct site_queue *q, int64_t id)
 {
     const struct site_queued *ret = NULL;

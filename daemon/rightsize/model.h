@@ -14,7 +14,7 @@
 #include "queue.h"
 #include "topt_allocate.h"
 
-/* Of an array so many tasks are planned at most, and of all arrays. */
+/* At most MODEL_TASKS tasks of an array are planned, and MODEL_ALL_TASKS of all arrays together. */
 enum { MODEL_SHAPES = TOPT_ELASTIC_MOST, MODEL_TASKS = 32, MODEL_ALL_TASKS = 1000 };
 
 /* A waiting job, or one of the tasks of an array, which follow each other. */

@@ -11,7 +11,8 @@
  *
  * An array of which no task has started is changed as a whole: its tasks are planned one by
  * one, all get the shape with which the first of them starts now, and the plan is made again.
- * Where a job, or a task, then ends later than as everybody asked the array stays as it is.
+ * If any job or task would then end later than in the plan of what everybody asked for, the array
+ * stays as it is.
  *
  * The decision is a pure function of its input.  Thread safety: plain values. */
 #ifndef TOPT_RIGHTSIZE_POLICY_H

@@ -7,6 +7,7 @@
  */
 #include "exchange.h"
 #include "topt_clock.h"
+#include "topt_median.h"
 #include "profile.h"
 
 #include <stdio.h>
@@ -132,24 +133,17 @@ static int take_samples(struct probe *p, double *ns, int n, struct topt_error *e
     return p->comm->ops->max(p->comm, ns, n, err);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static int measure_point(struct probe *p, double *ret_ns, struct topt_error *err)
 {
     double ns[MANY];
     if (take_samples(p, ns, FEW, err))
         return -1;
-    qsort(ns, FEW, sizeof *ns, by_value);
+    topt_sort_doubles(ns, FEW);
     double fit = POINT_NS / (BACK_TO_BACK * (ns[0] + 1));
     int n = fit > MANY ? MANY : fit < FEW ? FEW : (int)fit; /* the same on all ranks */
     if (take_samples(p, ns, n, err))
         return -1;
-    qsort(ns, (size_t)n, sizeof *ns, by_value);
-    *ret_ns = ns[n / 2] + 1;
+    *ret_ns = topt_median(ns, (size_t)n) + 1;
     return 0;
 }
 

@@ -2,21 +2,22 @@
  *
  * Small models of each family train a few steps, and each of their kernels is clocked where it runs, with
  * what the kernels before it left in the caches.  A model comes in several widths, lengths and sizes of
- * a head; what lies between is the planner's to weigh (solver/layout/hw_kernels.c).  The clock is the processor's
- * of this thread, and the middle one of all steps counts: the least is what a step takes when everything is in the caches. */
+ * a head; what lies between is the planner's to weigh (solver/layout/hw_kernels.c).  The clock is the thread's
+ * processor time, and the median of all steps counts: the least is that of a step that finds everything in the caches. */
 #include "kernels.h"
 #include "alone.h"
 #include "sweeps.h"
 #include "sample_data.h"
 #include "specimens.h"
 #include "topt_array.h"
+#include "topt_clock.h"
+#include "topt_median.h"
 #include "topt_text.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* A size of the models: numbers of a layer and of a head, samples and positions of a step, rows of a picture. */
 struct size {
@@ -94,18 +95,11 @@ struct clocked {
     double at, asking; /* when the last one ended; what asking takes */
 };
 
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 static double asking_ns(void)
 {
-    double least = INFINITY, at = now_ns();
+    double least = INFINITY, at = topt_thread_ns();
     for (int i = 0; i < 100; i++) {
-        double now = now_ns();
+        double now = topt_thread_ns();
         least = fmin(least, now - at);
         at = now;
     }
@@ -117,32 +111,26 @@ static void has_run(void *ctx, int instr)
     struct clocked *c = ctx;
     if (!c->ns) /* parameters start */
         return;
-    c->ns[c->step * c->n + instr] = fmax(1, now_ns() - c->at - c->asking);
-    c->at = now_ns();
+    c->ns[c->step * c->n + instr] = fmax(1, topt_thread_ns() - c->at - c->asking);
+    c->at = topt_thread_ns();
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The middle one of an instruction's times, but for that of the first step, which takes pages. */
-static double middle_ns(const struct clocked *c, int instr)
+/* The median of an instruction's times, but for that of the first step, which takes pages. */
+static double median_ns(const struct clocked *c, int instr)
 {
     double ns[MANY];
     int n = 0;
     for (int s = 1; s < c->step; s++)
         ns[n++] = c->ns[s * c->n + instr];
-    qsort(ns, (size_t)n, sizeof *ns, by_value);
-    return n ? ns[n / 2] : 0;
+    return topt_median(ns, (size_t)n);
 }
 
 static int run_steps(struct topt_session *s, struct clocked *c, struct topt_error *err)
 {
-    double loss, began = now_ns();
-    for (; c->step < MANY && (c->step < FEW || now_ns() - began < ENOUGH_NS); c->step++) {
-        c->at = now_ns();
+    double loss, began = topt_thread_ns();
+    for (; c->step < MANY && (c->step < FEW || topt_thread_ns() - began < ENOUGH_NS);
+         c->step++) {
+        c->at = topt_thread_ns();
         if (topt_session_step(s, &loss, err))
             return -1;
     }
@@ -213,7 +201,7 @@ static int put_all(struct topt_kernel_samples *all, const struct topt_program *p
         const struct topt_instr *in = &p->instr[i];
         if (in->kind != TOPT_I_KERNEL || is_looped(&p->model->op[in->op], in->kernel))
             continue;
-        struct topt_kernel_sample s = sample_of(p, in, middle_ns(c, i));
+        struct topt_kernel_sample s = sample_of(p, in, median_ns(c, i));
         if (put_sample(all, first, &s, err))
             return -1;
     }

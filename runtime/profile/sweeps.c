@@ -1,14 +1,13 @@
 /* sweeps.c - times of updating, clearing and adding up, by size.
  *
- * Between two of its updates a step goes through all that it holds, so that parameters, gradients and
- * states are no more in the nearest caches.  So a block of a size is taken from pools that are larger than these,
- * and each call takes the next one.  The clock is the processor's of this thread, and the middle of a few rounds counts. */
+ * Between two updates a step touches everything that a rank holds, so that parameters, gradients and states
+ * have left the nearest caches.  Blocks are therefore taken one after the other from pools that are larger than
+ * these caches.  The clock is the thread's processor time; the median of a few rounds counts. */
 #include "sweeps.h"
+#include "topt_clock.h"
 #include "topt_device.h"
 #include "topt_lower.h"
-
-#include <stdlib.h>
-#include <time.h>
+#include "topt_median.h"
 
 enum { POOLS = 4, POOL = 1 << 20, LEAST = 64, GROWS = 8, ROUNDS = 7, REAL = 4 };
 static const double ROUND_NS = 1e6;
@@ -92,29 +91,16 @@ static int call(struct pools *p, int kind, int64_t n, struct topt_error *err)
     return p->dev.ops->update(&p->dev, &c, err);
 }
 
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 /* Nanoseconds of one of so many calls. */
 static int clock_calls(struct pools *p, int kind, int64_t n, int calls, double *ret,
                        struct topt_error *err)
 {
-    double t = now_ns();
+    double t = topt_thread_ns();
     for (int i = 0; i < calls; i++)
         if (call(p, kind, n, err))
             return -1;
-    *ret = (now_ns() - t) / calls;
+    *ret = (topt_thread_ns() - t) / calls;
     return 0;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static int clock_one(struct pools *p, struct topt_sweep_sample *s, struct topt_error *err)
@@ -128,8 +114,7 @@ static int clock_one(struct pools *p, struct topt_sweep_sample *s, struct topt_e
     for (int r = 0; r < ROUNDS; r++)
         if (clock_calls(p, k, n, calls, &ns[r], err))
             return -1;
-    qsort(ns, ROUNDS, sizeof *ns, by_value);
-    s->ns = ns[ROUNDS / 2];
+    s->ns = topt_median(ns, ROUNDS);
     return 0;
 }
 

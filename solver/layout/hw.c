@@ -1013,7 +1013,7 @@ static double peak_of(const struct topt_hw *hw, enum topt_dtype t)
     return hw->flops[TOPT_BF16] > 0 ? hw->flops[TOPT_BF16] : hw->flops[TOPT_F64];
 }
 
-/* What takes a core so long takes longer where devices share cores. */
+/* What a kernel that takes 'busy' alone takes where more devices run than there are cores. */
 static double among(const struct topt_hw *hw, double busy, int devices)
 {
     return hw->shared_cores && devices > hw->shared_cores
@@ -1106,6 +1106,11 @@ struct topt_time topt_hw_attention(const struct topt_hw *hw, enum topt_dtype t,
     double compute = (double)flops * 1e9 / (peak_of(hw, t) * share);
     return (struct topt_time){kernel_ns(hw, compute, bytes, devices),
                               kernel_basis(hw, 1, compute, bytes)};
+}
+
+int topt_hw_clocks_kernels(const struct topt_hw *hw)
+{
+    return topt_kernel_times_any(hw->times);
 }
 
 struct topt_time topt_hw_kernel(const struct topt_hw *hw, enum topt_dtype t,

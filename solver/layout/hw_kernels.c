@@ -1,12 +1,12 @@
 /* hw_kernels.c - times of single kernels as they were measured.
  *
- * What a class of kernels reaches on the whole says little of one of them: a norm is no addition, and
- * an attention with heads of 16 numbers none with heads of 128.  So a row of device.kernels has one
- * kernel (and variant: which activation, causal or not) with samples of it: operations, bytes that it
- * touches, numbers that it writes, the numbers of a unit of its output (a head), nanoseconds.  A run
- * between samples takes what the nearest of them say of its amount of work, each by its closeness, as
- * Shepard (A two-dimensional interpolation function for irregularly-spaced data, 1968) weighs points; all
- * is compared by logarithms, so that twice as much is equally far from a little as from a lot. */
+ * One rate for a class of kernels says little of any of them: norms and additions differ, and so do
+ * attentions with heads of 16 and of 128 numbers.  So a row of device.kernels has samples of one kernel
+ * (and variant: which activation, causal or not): operations, bytes that it touches, numbers that it
+ * writes, the numbers of a unit of its output (a head), nanoseconds.  A run between samples takes the
+ * mean of the nearest ones' time for an operation, weighted by inverse square distance (Shepard, A
+ * two-dimensional interpolation function for irregularly-spaced data, 1968).  Distances are between
+ * logarithms, so that a factor of two is as far at small sizes as at large ones. */
 #include "hw_kernels.h"
 
 #include <math.h>
@@ -47,15 +47,6 @@ struct topt_kernel_times {
     struct row row[];
 };
 
-/* Attention whose scores have a table of relative positions. */
-static int has_table(const struct topt_op *op)
-{
-    for (int x = 0; x < op->spec->noperands; x++)
-        if (op->operand[x].present && !strcmp(op->spec->operand[x].name, "rp"))
-            return 1;
-    return 0;
-}
-
 const char *topt_kernel_variant(const struct topt_op *op, enum topt_kernel kernel)
 {
     int acts = op->spec->attrs >> TOPT_A_ACT & 1;
@@ -64,8 +55,8 @@ const char *topt_kernel_variant(const struct topt_op *op, enum topt_kernel kerne
     if (acts && topt_kernel_work(kernel) == TOPT_WORK_ELEMENTWISE)
         return topt_activation_name((enum topt_activation)op->attrs.activation);
     if (topt_kernel_work(kernel) == TOPT_WORK_ATTENTION)
-        return has_table(op) ? (op->attrs.causal ? "causal relative" : "relative")
-                             : (op->attrs.causal ? "causal" : "");
+        return topt_op_has(op, "rp") ? (op->attrs.causal ? "causal relative" : "relative")
+                                     : (op->attrs.causal ? "causal" : "");
     return op->attrs.rms ? "rms" : "";
 }
 
@@ -270,6 +261,8 @@ static double times_ns(const struct topt_kernel_times *times, enum topt_dtype t,
 {
     struct near s = {.n = 0};
     double at[FEATURES], sum = 0, weights = 0;
+    if (!times->n)
+        return 0;
     features_of(x, at);
     look_among(times, t, kind, variant, at, &s);
     if (!s.n)
@@ -282,12 +275,15 @@ static double times_ns(const struct topt_kernel_times *times, enum topt_dtype t,
     return work_of(x[0], x[1]) * exp(sum / weights);
 }
 
+int topt_kernel_times_any(const struct topt_kernel_times *times)
+{
+    return times->n > 0;
+}
+
 double topt_kernel_times_ns(const struct topt_kernel_times *times, enum topt_dtype t,
                             const struct topt_kernel_run *run)
 {
     double x[FEATURES];
-    if (!times->n)
-        return 0;
     topt_kernel_features(run, x);
     return times_ns(times, t, (int)run->kernel, topt_kernel_variant(run->op, run->kernel),
                     x);

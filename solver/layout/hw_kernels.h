@@ -14,6 +14,8 @@ int topt_kernel_times_read(const json_t *device, const char *const types[],
                            struct topt_error *err) TOPT_MUST_CHECK;
 void topt_kernel_times_free(struct topt_kernel_times *times);
 
+/* Are there samples of any kernel? */
+int topt_kernel_times_any(const struct topt_kernel_times *times);
 /* Nanoseconds of a run by the samples of its kernel; 0 where there are none. */
 double topt_kernel_times_ns(const struct topt_kernel_times *times, enum topt_dtype t,
                             const struct topt_kernel_run *run);

@@ -199,6 +199,8 @@ struct topt_kernel_run {
 const char *topt_kernel_variant(const struct topt_op *op, enum topt_kernel kernel);
 /* The numbers of a sample before its time: operations, bytes, numbers written, those of a unit. */
 void topt_kernel_features(const struct topt_kernel_run *run, double ret[4]);
+/* Has the profile samples of single kernels? */
+int topt_hw_clocks_kernels(const struct topt_hw *hw);
 /* The time of a kernel by samples of that very kernel (hw_kernels.c); 0 where the profile has none. */
 struct topt_time topt_hw_kernel(const struct topt_hw *hw, enum topt_dtype t,
                                 const struct topt_kernel_run *run, int devices);

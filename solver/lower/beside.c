@@ -52,20 +52,9 @@ void topt_beside_set(const struct topt_costing *k, int op, const struct topt_con
         ret->beside_ns[i] = beside_ns(k, op, c, made, i);
 }
 
-/* A move takes so long; it rests on what it rested on. */
-static void set_time(struct topt_move_cost *m, int64_t ns)
-{
-    double part = m->network_ns > 0 ? (double)ns / (double)m->network_ns : 0;
-    int64_t left = m->network_ns = ns;
-    for (int i = TOPT_BASIS_COUNT - 1; i >= 0; i--) {
-        int64_t its = (int64_t)((double)m->basis_ns[i] * part);
-        left -= m->basis_ns[i] = i ? topt_min(left, its) : left;
-    }
-}
-
 static void hide(const struct topt_costing *k, struct topt_move_cost *m, int64_t beside)
 {
-    set_time(m, m->network_ns - topt_hw_hidden_ns(k->hw, m->network_ns, beside));
+    topt_move_takes(m, m->network_ns - topt_hw_hidden_ns(k->hw, m->network_ns, beside));
 }
 
 /* A gather of so many thousandths of the bytes; sums are added up in the type of results. */
@@ -82,7 +71,7 @@ static void gather_low(const struct topt_costing *k, int tensor, int permille,
     int64_t ns =
         topt_router_time(k->router, TOPT_ALL_GATHER, axes, topt_permille(bytes, permille))
             .ns;
-    set_time(m, topt_min(m->network_ns, ns * k->settings->micro_batches));
+    topt_move_takes(m, topt_min(m->network_ns, ns * k->settings->micro_batches));
 }
 
 void topt_edge_moves(const struct topt_costing *k, int tensor,

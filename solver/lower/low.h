@@ -33,8 +33,8 @@ struct topt_low_casts topt_low_casts(const struct topt_settings *s,
                                      const struct topt_op *o, const int64_t *len,
                                      int backward);
 
-/* The operator for whose product an instruction gathers a buffer, of a tensor between operators: of a value that at hand,
- * of a gradient the maker; -1: it does not. */
+/* The operator whose product reads what an instruction all-gathers of a tensor between operators: the instruction's own
+ * of a value, the tensor's producer of its gradient; -1: the instruction is no such gather. */
 int topt_gathered_for(const struct topt_model *m, const struct topt_buffer *b,
                       const struct topt_instr *i);
 

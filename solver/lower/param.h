@@ -6,7 +6,7 @@
 #include "fragment.h"
 
 /* f32 numbers that the steps of a framework's optimizer move for each of a parameter;
- * 0: it is one kernel. */
+ * 0: it is one kernel.  'ret_kernels': how many kernels these steps are. */
 int topt_optimizer_eager(enum topt_optimizer o, int *ret_kernels);
 /* Add to an operator's cost the bytes of its parameters and their gradients that a system which
  * gathers by unit or from pools (settings.gather) holds beside its shards; by operator there are

@@ -22,8 +22,7 @@ int64_t topt_ring_ranks(const struct topt_costing *k, const struct topt_op *o,
                         const struct topt_config *c, int operand)
 {
     int64_t ranks = 1;
-    if (!k->settings->ring ||
-        topt_kernel_work(o->spec->forward[0].kernel) != TOPT_WORK_ATTENTION)
+    if (!k->settings->ring || !topt_op_attends(o))
         return 1;
     struct topt_layout l = topt_value_layout(o, operand, c, k->mesh);
     for (int a = 0; a < k->mesh->naxes; a++)
@@ -60,15 +59,20 @@ void topt_ring_end(const struct topt_costing *k, int op, int operand,
     }
 }
 
+void topt_move_takes(struct topt_move_cost *m, int64_t ns)
+{
+    double part = m->network_ns > 0 ? (double)ns / (double)m->network_ns : 0;
+    int64_t left = m->network_ns = ns;
+    for (int i = TOPT_BASIS_COUNT - 1; i >= 0; i--) {
+        int64_t its = (int64_t)((double)m->basis_ns[i] * part);
+        left -= m->basis_ns[i] = i ? topt_min(left, its) : left;
+    }
+}
+
 /* A gather of what goes around, or the sum of its gradients, for which computing waits so long. */
 static void go_around(struct topt_move_cost *m, int64_t ns)
 {
-    double share = m->network_ns ? (double)ns / (double)m->network_ns : 0;
-    m->network_ns = 0;
-    for (int i = 0; i < TOPT_BASIS_COUNT; i++) {
-        m->basis_ns[i] = (int64_t)(share * (double)m->basis_ns[i]);
-        m->network_ns += m->basis_ns[i];
-    }
+    topt_move_takes(m, ns);
     m->from_bytes = m->to_bytes = topt_min(m->from_bytes, m->to_bytes);
     m->transient_bytes = 3 * m->to_bytes;
 }

@@ -15,6 +15,8 @@ void topt_ring_end(const struct topt_costing *k, int op, int operand,
 /* How long computing waits for a gather that takes 'g'; or in backward, for that and the scattered sum, 'r'; -1:
  * forward. */
 int64_t topt_ring_wait(const struct topt_edge_end *to, int64_t g, int64_t r);
+/* Set the time of a move, whose basis stays in proportion. */
+void topt_move_takes(struct topt_move_cost *m, int64_t ns);
 /* The moves to such an end and back ('back': NULL where there are no gradients). */
 void topt_ring_moves(const struct topt_edge_end *to, struct topt_move_cost *there,
                      struct topt_move_cost *back);

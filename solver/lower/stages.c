@@ -1,9 +1,8 @@
 /* stages.c - the cost of a step over pipeline stages.
  *
- * What a micro-batch takes on the mesh of one stage is known by piece.  Units are cut into chunks, of which the first
- * and the last may have no layer; of
- * each chunk the step's own schedule (topt_step.h) says how long a pass takes and what it holds, and
- * the pipeline's (topt_pipeline.h) when passes happen.
+ * Costs of a micro-batch on the mesh of one stage are given by piece.  Units are cut into chunks, of which the first
+ * and the last may have no layer.  The step's own schedule (topt_step.h) gives the length of a chunk's pass and the
+ * memory that it holds, the pipeline's (topt_pipeline.h) when passes happen.
  *
  *     units     | embedding | layer 0 | layer 1 | ...            | layer n | norm, head, loss |
  *     chunks    |        chunk 0         |    chunk 1    | ...   |          the last          |

@@ -198,7 +198,7 @@ void topt_totals_fini(struct topt_totals *t)
     topt_spans_fini(&t->spans_recomputing);
 }
 
-/* All but what pieces are said of, the time by part. */
+/* All sums but the time by part of a step, which is kept by piece. */
 static int join_sums(struct topt_fragment_cost *sum, const struct topt_fragment_cost *c,
                      struct topt_error *err)
 {

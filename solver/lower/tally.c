@@ -99,8 +99,8 @@ static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
         return topt_fail(err, TOPT_ERR_LIMIT, "a fragment of more than %d buffers",
                          TOPT_TALLY_BUFFERS);
     int n = t->nbuffers++;
-    /* Of gathered parameters, and gradients on their way, of a system that holds them in units or pools of its own
-     * topt_param_buffers() says what these take. */
+    /* topt_param_buffers() counts gathered parameters, and gradients that are being reduced, of a system that holds
+     * them in units or pools of its own. */
     int elsewhere = t->muted || (t->k->settings->gather != TOPT_GATHER_OPERATOR &&
                                  t->async != TOPT_ASYNC_NOTHING);
     int in_flight = b->cls == TOPT_CLASS_TRANSIENT || b->cls == TOPT_CLASS_STAGING;
@@ -234,12 +234,16 @@ struct topt_time topt_kernel_time(const struct topt_costing *k, const struct top
     int64_t flops = o->spec->flops(o, kernel, len);
     int backward = kernel == TOPT_K_ATTENTION_BWD, devices = k->mesh->devices;
     int low = topt_low_runs(k->settings, k->model, (int)(o - k->model->op));
-    int64_t outputs = topt_written_numbers(o, kernel, len);
+    int product = topt_kernel_work(kernel) == TOPT_WORK_MATMUL;
+    int clocked = topt_hw_clocks_kernels(k->hw);
+    int64_t outputs = product || clocked ? topt_written_numbers(o, kernel, len) : 0;
     struct topt_kernel_run one = {o, kernel, flops, bytes, outputs};
-    struct topt_time time = topt_hw_kernel(k->hw, k->settings->dtype, &one, devices);
+    struct topt_time time = {0, TOPT_BASIS_ANALYTIC};
+    if (clocked)
+        time = topt_hw_kernel(k->hw, k->settings->dtype, &one, devices);
     if (time.ns)
         return time;
-    if (topt_kernel_work(kernel) == TOPT_WORK_MATMUL)
+    if (product)
         return topt_hw_product(k->hw,
                                low ? topt_low_type(k->settings->low) : k->settings->dtype,
                                flops, outputs, bytes, devices);
@@ -298,10 +302,10 @@ static int of_experts(const struct topt_tally *t, const struct topt_op *o, int e
  * took 267 us, 33 each (github.com/NVIDIA/TransformerEngine pull 3134, 2026-06). */
 enum { EXPERT_PRODUCT = 4 };
 
-/* What PyTorch's kernels take that add a micro-batch's gradients of parameters to those of the ones before
- * (autograd's accumulate_grad.h), from the second on.  Ours do so on the way, and so do Megatron-LM's products
- * (gradient_accumulation_fusion); of shards it is an instruction. */
-static int64_t adding_ns(const struct topt_tally *t, const struct topt_instr *i)
+/* Gradient accumulation: from the second micro-batch on PyTorch adds gradients of parameters to those of the
+ * micro-batches before by kernels of their own (autograd's accumulate_grad.h).  Our kernels and Megatron-LM's products
+ * (gradient_accumulation_fusion) accumulate as they write; shards are added by an instruction. */
+static int64_t accumulation_ns(const struct topt_tally *t, const struct topt_instr *i)
 {
     const struct topt_op *o = &t->k->model->op[i->op];
     const struct topt_settings *s = t->k->settings;
@@ -327,7 +331,7 @@ static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
         t->kernels *= of_experts(t, o, EXPERT_PRODUCT);
     if (how != TOPT_EAGER_INSTEAD)
         time = own_kernel(t, i);
-    time.ns += adding_ns(t, i);
+    time.ns += accumulation_ns(t, i);
     if (how != TOPT_EAGER_ALIKE && !t->told) {
         time.ns += eager_pass(t, &e, i->backward).ns;
         t->kernels += e.kernels[i->backward];
@@ -420,8 +424,8 @@ void topt_tally_offload(struct topt_tally *t, const struct topt_host_traffic *h)
     end->update_ns += (int64_t)(work * (double)h->worked);
 }
 
-/* One kernel; or a framework's steps: moments, their root, the quotient, the decay.  They are made of
- * many parameters at once, or of one after the other. */
+/* One kernel; or a framework's steps: moments, their root, the quotient, the decay, each for many parameters at once
+ * or for one after the other. */
 static struct topt_time update_all(struct topt_tally *t, const struct topt_instr *i)
 {
     const struct topt_settings *s = t->k->settings;
@@ -436,8 +440,8 @@ static struct topt_time update_all(struct topt_tally *t, const struct topt_instr
     struct topt_time time = sweep(t, TOPT_SWEEP_UPDATE, bytes + unscaled_bytes(t, i->b));
     if (s->eager & TOPT_EAGER_LOOP)
         t->kernels = kernels;
-    for (int n = 1; n < t->kernels; n++)
-        time.ns += elementwise(t, 0).ns;
+    if (t->kernels > 1)
+        time.ns += (t->kernels - 1) * elementwise(t, 0).ns;
     int x = t->named[i->a].operand;
     if (topt_muon_updates(s, t->k->model, i->op, x))
         time.ns += topt_muon_ns(t->k, i->op, x, t->len, numbers);

@@ -659,6 +659,8 @@ double topt_rope_step(const struct topt_attrs *a, int64_t width, int64_t pair);
 int topt_op_experts(const struct topt_op *op);
 /* Does it run attention? */
 int topt_op_attends(const struct topt_op *op);
+/* Is an operand of this name given? */
+int topt_op_has(const struct topt_op *op, const char *operand);
 int topt_model_attends(const struct topt_model *m);
 /* Rows and columns of each matrix of an operand, one for each expert: 'len' is the extent of each dimension of the
  * operator.  A kernel of a convolution has a row for each output; of vectors there is one column. */

@@ -702,20 +702,29 @@ static int fits(double seconds, double printed, double *ret_off)
     return fabs(seconds / printed - 1) <= PAPERS_TIMES;
 }
 
+/* A time of the table that was calibrated, beside ours. */
+static void printed_time(const struct fitted *f, const char *what, double printed,
+                         double seconds)
+{
+    char says[96];
+    double off;
+    fits(seconds, printed, &off);
+    snprintf(says, sizeof says, "%s %.2f s", what, printed);
+    papers_near((struct papers_row){PAPERS_CALIBRATED, f->name, says}, seconds, printed,
+                PAPERS_TIMES, "%.2f s, %+.0f %%", seconds, off);
+}
+
 static void mini_time(const struct fitted *f, const struct figure *ours,
                       const struct figure *data)
 {
     char says[96], why[256];
-    double off, ratio = ours->seconds / data->seconds;
+    double ratio = ours->seconds / data->seconds;
     struct papers_row row = {PAPERS_CALIBRATED, f->name, says};
     papers_id("T19");
     snprintf(why, sizeof why, "computing alone takes %.2f s of the %.2f: %s",
              ours->compute, ours->seconds, f->why_ours);
     papers_why(why);
-    fits(ours->seconds, f->ours, &off);
-    snprintf(says, sizeof says, "mini-time %.2f s", f->ours);
-    papers_near(row, ours->seconds, f->ours, PAPERS_TIMES, "%.2f s, %+.0f %%",
-                ours->seconds, off);
+    printed_time(f, "mini-time", f->ours, ours->seconds);
     snprintf(why, sizeof why,
              "computing takes %.2f s of mini-time and %.2f of data parallel: %s",
              ours->compute, data->compute, f->why_ours);
@@ -729,10 +738,7 @@ static void mini_time(const struct fitted *f, const struct figure *ours,
                  data->compute, data->seconds, f->why_data);
         papers_why(why);
     }
-    fits(data->seconds, f->data, &off);
-    snprintf(says, sizeof says, "data parallel %.2f s", f->data);
-    papers_near(row, data->seconds, f->data, PAPERS_TIMES, "%.2f s, %+.0f %%",
-                data->seconds, off);
+    printed_time(f, "data parallel", f->data, data->seconds);
 }
 
 static void horovod(const struct fitted *f, const struct figure *data)
@@ -783,8 +789,8 @@ static void misfits_said(void)
                          rows[k].what, off);
         }
     }
-    printf("Of these %d\ntimes %d are within 25 %% of what it prints", 2 * FITTED,
-           2 * FITTED - n);
+    printf("%d of these %d\ntimes are within 25 %% of the printed ones", 2 * FITTED - n,
+           2 * FITTED);
     if (n)
         printf(", %d are not:%s", n, not );
     printf(".\n");
@@ -863,8 +869,8 @@ static const char opening[] =
     "itself "
     "where the\n"
     "paper prints a range. A ratio also has to be on the same side of 1 as the paper's. "
-    "Where the paper\n"
-    "prints words, the band is our reading of them. Only claims whose number the paper "
+    "The band of a\n"
+    "claim in words is our reading of them. Only claims whose number the paper "
     "prints are\n"
     "counted, and only where nothing here was fitted to them; all others say in brackets "
     "what they are\n"

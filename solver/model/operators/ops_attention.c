@@ -12,6 +12,7 @@
 #include "ops_rows.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Heads of one size in whole groups; products of these are far from overflowing. */
 static int check_heads(struct topt_attrs *a, struct topt_error *err)
@@ -270,6 +271,14 @@ int topt_op_attends(const struct topt_op *op)
 {
     for (const struct topt_step *t = op->spec->forward; t->kind != TOPT_STEP_END; t++)
         if (t->kind == TOPT_STEP_KERNEL && t->kernel == TOPT_K_ATTENTION_FWD)
+            return 1;
+    return 0;
+}
+
+int topt_op_has(const struct topt_op *op, const char *operand)
+{
+    for (int x = 0; x < op->spec->noperands; x++)
+        if (op->operand[x].present && !strcmp(op->spec->operand[x].name, operand))
             return 1;
     return 0;
 }

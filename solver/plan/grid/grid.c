@@ -642,8 +642,9 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degr
     return (int64_t)((p.state + (before > after ? before : after)) * (1 - 1e-9));
 }
 
-/* A stage none of whose chunks has fewer than q = ceil(layers / chunks) layers: as many chunks may as q of each would be too
- * many, so that one of the first stages, so many and one more, is such a stage, or other chunks have more. */
+/* A lower bound of the bytes of the stage that holds most.  With q = ceil(layers / chunks), at most q chunks - layers
+ * chunks have fewer than q layers unless others have more.  So among the first stages, one more than that number, there
+ * is one all of whose chunks have q layers or more. */
 static double of_most_layers(const struct topt_grid_search *s,
                              const struct topt_degrees *v, double stays, double kept)
 {

@@ -177,7 +177,7 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
     return p;
 }
 
-/* What attention does over context ranks, as Megatron-LM calls it. */
+/* The communication of attention over context ranks, by Megatron-LM's name. */
 static const char *context_word(const struct topt_plan_facts *f)
 {
     const struct topt_model *m = f->k->model;

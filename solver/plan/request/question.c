@@ -388,7 +388,7 @@ int topt_request_offload(struct topt_request *r, struct topt_error *err)
     return 0;
 }
 
-/* What was asked for and is not in the framework's row. */
+/* Refuse options that the framework's row does not offer. */
 static int check_offered(const struct topt_request *r, struct topt_error *err)
 {
     const struct topt_framework *f = r->framework;

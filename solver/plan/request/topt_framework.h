@@ -21,8 +21,8 @@ enum topt_tensor_where {
 
 struct topt_tensor_rules;
 
-/* What attention does over context ranks: it gathers keys and values, exchanges positions for heads, or has keys and values
- * go around. */
+/* The communication of attention over context ranks: all-gather of keys and values, all-to-all of positions for heads, or
+ * keys and values around a ring. */
 enum topt_context {
     TOPT_CONTEXT_GATHER = 1,
     TOPT_CONTEXT_HEADS = 2,
