@@ -220,6 +220,12 @@ static int read_job(const char *s, size_t len, struct site_queued *ret)
     return 1;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
 int site_queue_read(const char *jobs, struct site_queue *ret, struct topt_error *err)
 {
     size_t lines = 1, nstarted = 0;
@@ -239,9 +245,10 @@ int site_queue_read(const char *jobs, struct site_queue *ret, struct topt_error 
         if (j->array && (j->array != j->id || !site_is_pending(j)))
             started[nstarted++] = j->array;
     }
+    qsort(started, nstarted, sizeof *started, by_number);
     for (size_t i = 0; i < ret->n; i++)
-        for (size_t k = 0; ret->job[i].array && k < nstarted; k++)
-            ret->job[i].has_started |= ret->job[i].array == started[k];
+        ret->job[i].has_started = bsearch(&ret->job[i].array, started, nstarted,
+                                          sizeof *started, by_number) != NULL;
     free(started);
     return 0;
 }
