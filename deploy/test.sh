@@ -243,7 +243,7 @@ asan_run()
     export ASAN_OPTIONS=detect_leaks=$leaks:abort_on_error=0:strict_string_checks=1
     export UBSAN_OPTIONS=print_stacktrace=1
     export LSAN_OPTIONS="suppressions='$root/tests/lsan.supp':print_suppressions=0"
-    test_run asan "unit tests" -j "$cores" -LE "$(without mpi slurm house numbers)"
+    test_run asan "unit tests" -j "$cores" -LE "$(without mpi slurm house numbers pages)"
     # Open MPI leaves behind what can't be told from ours once its plugins are unloaded; the
     # runtime's own leaks show in its tests in a single process.
     export ASAN_OPTIONS=detect_leaks=0:abort_on_error=0:strict_string_checks=1
@@ -278,7 +278,7 @@ bare=(-DTOPT_MPI=OFF -DTOPT_SLURM=OFF -DTOPT_WERROR=ON "-DTOPT_TEST_SKIP=propert
 bare_run()
 {
     build_run bare release "${bare[@]}" -DTOPT_CUDA=OFF || return 0
-    test_run bare "unit tests" -j "$cores" -LE "$(without slurm house numbers)"
+    test_run bare "unit tests" -j "$cores" -LE "$(without slurm house numbers pages)"
 }
 
 # Without a GPU the backend's sources are tested by the other runs, on the CPU; here they have to

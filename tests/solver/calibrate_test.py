@@ -10,9 +10,9 @@ import tempfile
 
 TOPT = os.path.abspath(sys.argv[1])
 count = failed = 0
-LLAMA = {"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+LLAMA = {"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 4, "num_attention_heads": 32,
          "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 8192, "rms_norm_eps": 1e-5, "tie_word_embeddings": False}
-GPT = {"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "vocab_size": 50257}
+GPT = {"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 4, "n_positions": 1024, "vocab_size": 50257}
 # Model, GPUs, batch, sequence, degrees: steps of the network inside a node and between nodes, of products, of memory, of launches.
 RUNS = [("llama", 8, 64, 4096, {"dp": 8, "zero": 3, "micro_batch": 1}), ("llama", 16, 128, 2048, {"dp": 16, "zero": 3, "micro_batch": 4}),
         ("llama", 64, 64, 1024, {"dp": 64, "zero": 3, "micro_batch": 1}), ("llama", 8, 8, 512, {"dp": 8, "zero": 3, "micro_batch": 1}),
