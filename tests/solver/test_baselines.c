@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "points.h"
+#include "random_hw.h"
 #include "random_model.h"
 #include "sizes.h"
 #include "tap.h"
@@ -23,11 +25,6 @@ static const char *const systems[] = {"data-parallel",       "optcnn",
                                       "mesh-tensorflow",     "mesh-tensorflow-reshape",
                                       "mesh-tensorflow-tied"};
 enum { SYSTEMS = sizeof systems / sizeof *systems };
-
-static int64_t whole(const json_t *o, const char *key)
-{
-    return json_integer_value(json_object_get(o, key));
-}
 
 static const char *words(const json_t *o, const char *key)
 {
@@ -82,63 +79,11 @@ static struct topt_hw *cluster_of(uint64_t seed)
 {
     static const int sizes[][2] = {{2, 2}, {1, 4}, {2, 3}, {2, 4}};
     const int *size = sizes[random_below(&seed, 4)];
-    char text[1024];
-    snprintf(
-        text, sizeof text,
-        "{\"format\":\"topt-hw/1\",\"name\":\"random\",\"nodes\":%d,\"gpus_per_node\":%d,"
-        "\"device\":{\"name\":\"d\",\"memory_bytes\":1000000000,\"reserve_bytes\":0,"
-        "\"flops\":{\"f32\":1e9},\"efficiency\":{\"matmul\":0.5,\"attention\":0.5,"
-        "\"elementwise\":1},\"memory_bandwidth\":1e10,\"launch_ns\":100,\"source\":\"x\"}"
-        ","
-        "\"links\":[{\"level\":\"node\",\"bytes_per_second\":%de6,\"latency_ns\":%d,"
-        "\"source\":\"x\"},{\"level\":\"cluster\",\"bytes_per_second\":%de6,"
-        "\"latency_ns\":5000,\"source\":\"x\"}],"
-        "\"collective\":{\"launch_ns\":10,\"source\":\"x\"},\"curves\":[]}",
-        size[0], size[1], 100 + random_below(&seed, 5000), random_below(&seed, 2000),
-        10 + random_below(&seed, 500));
-    json_t *doc = json_loads(text, 0, NULL);
-    struct topt_hw *hw = topt_hw_from_json(doc, NULL);
-    json_decref(doc);
-    return hw;
-}
-
-/* ---- frontiers ---------------------------------------------------------------------- */
-
-static json_t *frontier(const struct topt_request *r, const char *algorithm)
-{
-    struct topt_request own = *r;
-    struct topt_error err = {0};
-    json_t *doc = NULL;
-    own.algorithm = algorithm;
-    if (topt_plan_frontier(&own, &doc, &err))
-        printf("# %s: %s\n", algorithm, err.text);
-    return doc;
-}
-
-static size_t npoints(const json_t *doc)
-{
-    return json_array_size(json_object_get(doc, "points"));
-}
-
-static const json_t *point(const json_t *doc, size_t i)
-{
-    return json_array_get(json_object_get(doc, "points"), i);
-}
-
-/* Is each point of 'theirs' no better than some point of 'ours'? */
-static int covers(const json_t *ours, const json_t *theirs)
-{
-    for (size_t i = 0; i < npoints(theirs); i++) {
-        const json_t *p = point(theirs, i);
-        size_t k = 0;
-        while (k < npoints(ours) &&
-               (whole(point(ours, k), "memory_bytes") > whole(p, "memory_bytes") ||
-                whole(point(ours, k), "time_ns") > whole(p, "time_ns")))
-            k++;
-        if (k == npoints(ours))
-            return 0;
-    }
-    return 1;
+    struct made_up c = {.nodes = size[0], .per_node = size[1], .cluster_ns = 5000};
+    c.cluster_mb = 10 + random_below(&seed, 500);
+    c.node_ns = random_below(&seed, 2000);
+    c.node_mb = 100 + random_below(&seed, 5000);
+    return made_up_cluster(&c);
 }
 
 static int nsystems_with_points;

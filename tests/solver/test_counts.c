@@ -16,6 +16,7 @@
 #include "topt_export.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
+#include "random_hw.h"
 #include "random_model.h"
 #include "sizes.h"
 #include "tap.h"
@@ -26,26 +27,9 @@
 static struct topt_hw *make_cluster(int nodes, int per_node, int local_mb, int far_mb,
                                     int latency_ns)
 {
-    char text[1200];
-    struct topt_error err = {0};
-    snprintf(
-        text, sizeof text,
-        "{\"format\":\"topt-hw/1\",\"name\":\"random\",\"nodes\":%d,\"gpus_per_node\":%d,"
-        "\"device\":{\"name\":\"d\",\"memory_bytes\":1000000000,\"reserve_bytes\":0,"
-        "\"flops\":{\"f32\":1e9},\"efficiency\":{\"matmul\":0.5,\"attention\":0.5,"
-        "\"elementwise\":1},\"memory_bandwidth\":1e10,\"launch_ns\":100,\"source\":\"x\"}"
-        ","
-        "\"links\":[{\"level\":\"node\",\"bytes_per_second\":%de6,\"latency_ns\":%d,"
-        "\"source\":\"x\"},{\"level\":\"cluster\",\"bytes_per_second\":%de6,"
-        "\"latency_ns\":%d,\"source\":\"x\"}],"
-        "\"collective\":{\"launch_ns\":10,\"source\":\"x\"},\"curves\":[]}",
-        nodes, per_node, local_mb, latency_ns, far_mb, 4 * latency_ns);
-    json_t *doc = json_loads(text, 0, NULL);
-    struct topt_hw *hw = topt_hw_from_json(doc, &err);
-    json_decref(doc);
-    if (!hw)
-        printf("# %s\n", err.text);
-    return hw;
+    return made_up_cluster(&(struct made_up){
+        nodes, per_node, .node_mb = local_mb, .node_ns = latency_ns, .cluster_mb = far_mb,
+        .cluster_ns = 4 * latency_ns});
 }
 
 static struct topt_hw *random_cluster(uint64_t *seed)

@@ -9,6 +9,7 @@
 
 #include "topt_json.h"
 #include "topt_plan.h"
+#include "random_hw.h"
 #include "random_model.h"
 #include "sizes.h"
 #include "tap.h"
@@ -43,28 +44,12 @@ static struct topt_hw *make_cluster(uint64_t *seed, int larger)
 {
     static const int sizes[][2] = {{1, 4}, {2, 4}, {4, 2}, {3, 2}, {2, 6}, {1, 8}};
     const int *size = sizes[random_below(seed, 6)];
-    char text[1200];
-    struct topt_error err = {0};
-    snprintf(
-        text, sizeof text,
-        "{\"format\":\"topt-hw/1\",\"name\":\"random\",\"nodes\":%d,\"gpus_per_node\":%d,"
-        "\"device\":{\"name\":\"d\",\"memory_bytes\":%lld,\"reserve_bytes\":0,"
-        "\"flops\":{\"f32\":1e9,\"bf16\":2e9},\"efficiency\":{\"matmul\":0.5,"
-        "\"attention\":0.5,\"elementwise\":1},\"memory_bandwidth\":1e10,"
-        "\"launch_ns\":100,\"source\":\"x\"},"
-        "\"links\":[{\"level\":\"node\",\"bytes_per_second\":%de6,\"latency_ns\":%d,"
-        "\"source\":\"x\"},{\"level\":\"cluster\",\"bytes_per_second\":%de6,"
-        "\"latency_ns\":900,\"source\":\"x\"}],"
-        "\"collective\":{\"launch_ns\":10,\"source\":\"x\"},\"curves\":[]}",
-        size[0], size[1], (long long)device_bytes[random_below(seed, 6)] * larger,
-        100 + random_below(seed, 5000), random_below(seed, 5000),
-        10 + random_below(seed, 500));
-    json_t *doc = json_loads(text, 0, NULL);
-    struct topt_hw *hw = topt_hw_from_json(doc, &err);
-    json_decref(doc);
-    if (!hw)
-        printf("# %s\n", err.text);
-    return hw;
+    struct made_up c = {.nodes = size[0], .per_node = size[1], .cluster_ns = 900};
+    c.cluster_mb = 10 + random_below(seed, 500);
+    c.node_ns = random_below(seed, 5000);
+    c.node_mb = 100 + random_below(seed, 5000);
+    c.memory = (long long)device_bytes[random_below(seed, 6)] * larger;
+    return made_up_cluster(&c);
 }
 
 /* A problem; whoever asks destroys model and cluster. */

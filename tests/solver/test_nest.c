@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "random_hw.h"
 #include "random_model.h"
 #include "sizes.h"
 #include "tap.h"
@@ -28,24 +29,11 @@ static struct topt_hw *random_cluster(uint64_t *seed)
 {
     static const int sizes[][2] = {{1, 4}, {2, 2}, {2, 4}, {2, 3}, {3, 2}, {1, 6}};
     const int *size = sizes[random_below(seed, 6)];
-    char text[1200];
-    snprintf(
-        text, sizeof text,
-        "{\"format\":\"topt-hw/1\",\"name\":\"random\",\"nodes\":%d,\"gpus_per_node\":%d,"
-        "\"device\":{\"name\":\"d\",\"memory_bytes\":1000000000,\"reserve_bytes\":0,"
-        "\"flops\":{\"f32\":1e9},\"efficiency\":{\"matmul\":0.5,\"attention\":0.5,"
-        "\"elementwise\":1},\"memory_bandwidth\":1e10,\"launch_ns\":100,\"source\":\"x\"}"
-        ","
-        "\"links\":[{\"level\":\"node\",\"bytes_per_second\":%de6,\"latency_ns\":%d,"
-        "\"source\":\"x\"},{\"level\":\"cluster\",\"bytes_per_second\":%de6,"
-        "\"latency_ns\":5000,\"source\":\"x\"}],"
-        "\"collective\":{\"launch_ns\":10,\"source\":\"x\"},\"curves\":[]}",
-        size[0], size[1], 100 + random_below(seed, 5000), random_below(seed, 2000),
-        10 + random_below(seed, 500));
-    json_t *doc = json_loads(text, 0, NULL);
-    struct topt_hw *hw = topt_hw_from_json(doc, NULL);
-    json_decref(doc);
-    return hw;
+    struct made_up c = {.nodes = size[0], .per_node = size[1], .cluster_ns = 5000};
+    c.cluster_mb = 10 + random_below(seed, 500);
+    c.node_ns = random_below(seed, 2000);
+    c.node_mb = 100 + random_below(seed, 5000);
+    return made_up_cluster(&c);
 }
 
 /* A question about a random model; whoever asks destroys model and cluster. */
