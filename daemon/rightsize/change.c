@@ -69,10 +69,8 @@ const char *rightsize_result_name(enum rightsize_result r)
     return names[r];
 }
 
-/* One request that says all of the shape; 'j' has the other generic resources, and the
- * limit that it has now. */
-static int tell(const char *scontrol, const struct site_queued *j,
-                const struct rightsize_shape *to, struct topt_error *err)
+int rightsize_tell(const char *scontrol, const struct site_queued *j,
+                   const struct rightsize_shape *to, struct topt_error *err)
 {
     char id[40], nodes[64], tasks[40], each[40], cpus[40], cpus_each[40], time[40];
     char gres[SITE_GRES + SITE_NAME + 32], partition[SITE_WORDS + 16];
@@ -143,7 +141,7 @@ enum rightsize_result rightsize_put_back(const char *scontrol,
     for (int call = 0; call < 2; call++) {
         if (look(scontrol, id, &j, &now, &err))
             break;
-        if (site_is_pending(&j) && tell(scontrol, &j, from, &err))
+        if (site_is_pending(&j) && rightsize_tell(scontrol, &j, from, &err))
             continue;
         if (!look(scontrol, id, &j, &now, &err) && rightsize_shape_is(&now, from)) {
             snprintf(detail, 240, "it could not be changed whole");
@@ -199,7 +197,7 @@ enum rightsize_result rightsize_change(const char *scontrol, const struct site_q
     for (int call = 0; call < 2; call++) {
         struct topt_error said = {0};
         enum rightsize_result r;
-        if (tell(scontrol, &is, to, &said) && !*said.text)
+        if (rightsize_tell(scontrol, &is, to, &said) && !*said.text)
             snprintf(said.text, sizeof said.text, "scontrol fails");
         if (look(scontrol, j->id, &is, &now, &err)) {
             snprintf(detail, 240, "%.200s", err.text);
