@@ -233,7 +233,7 @@ static void put_text(const struct session *s, const json_t *doc)
            "median", "p99", "wait", "makespan", "GPU-hours", "died", "restarts",
            "failures", "later", "by");
     json_array_foreach(json_object_get(doc, "policies"), i, row) printf(
-        "%-10s %9.2f %9.2f %9.2f %9.2f %9.1f %10.0f %7lld %8lld %8lld %7lld %5.0f %%\n",
+        "%-10s %9.2f %9.2f %9.2f %9.2f %9.1f %10.0f %7lld %8lld %8lld %7lld %7.2f\n",
         topt_json_words_at(row, "policy"), topt_json_number_at(row, "jct_mean_h"),
         topt_json_number_at(row, "jct_median_h"), topt_json_number_at(row, "jct_p99_h"),
         topt_json_number_at(row, "wait_mean_h"), topt_json_number_at(row, "makespan_h"),
@@ -242,7 +242,7 @@ static void put_text(const struct session *s, const json_t *doc)
         (long long)topt_json_whole_at(row, "restarts"),
         (long long)topt_json_whole_at(row, "failures"),
         (long long)topt_json_whole_at(row, "later"),
-        topt_json_number_at(row, "later_most_percent"));
+        topt_json_number_at(row, "later_most_h"));
     printf("\n");
     for (i = 0; i < s->n; i++)
         printf("%-10s %s\n", s->result[i].policy,

@@ -1,5 +1,4 @@
 /* figures.c - what a simulation comes to: times of jobs, GPU-hours, fairness. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "topt_cluster.h"
@@ -32,7 +31,7 @@ struct sums {
     size_t n;
     int64_t last_s, gpu_s;
     int64_t deaths, restarts, failures, later;
-    double latest; /* the most that a job took beyond what it is held to, as a share */
+    int64_t latest_s; /* the most that one of these took beyond what it is held to */
 };
 
 static void add(const struct topt_cluster_job *j, const struct topt_cluster_fate *f,
@@ -52,8 +51,10 @@ static void add(const struct topt_cluster_job *j, const struct topt_cluster_fate
     if (!asked || asked->end_s < 0)
         return;
     int64_t held = asked->end_s - j->submit_s;
-    s->later += 100 * jct > (100 + TOPT_CLUSTER_LATER_PERCENT) * held;
-    s->latest = fmax(s->latest, (double)(jct - held) / (double)topt_max(held, 1));
+    if (100 * jct <= (100 + TOPT_CLUSTER_LATER_PERCENT) * held)
+        return;
+    s->later++;
+    s->latest_s = topt_max(s->latest_s, jct - held);
 }
 
 static json_t *pack(const struct topt_cluster_trace *t,
@@ -72,8 +73,8 @@ static json_t *pack(const struct topt_cluster_trace *t,
         (double)s->last_s / 3600, "gpu_hours", (double)s->gpu_s / 3600, "slowdown_mean",
         slowdown, "slowdown_p99", percentile(s->slowdown, s->n, 99), "deaths",
         (json_int_t)s->deaths, "restarts", (json_int_t)s->restarts, "failures",
-        (json_int_t)s->failures, "later", (json_int_t)s->later, "later_most_percent",
-        100 * s->latest);
+        (json_int_t)s->failures, "later", (json_int_t)s->later, "later_most_h",
+        (double)s->latest_s / 3600);
 }
 
 json_t *topt_cluster_figures(const struct topt_cluster_trace *t,

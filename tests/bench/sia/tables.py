@@ -31,13 +31,15 @@ ROWS = [  # name, folder of workloads, curves, options, words
 
 def simulate(topt, workload, curves, options):
     """The row of figures, and the hours that each job took."""
-    with tempfile.NamedTemporaryFile("r", suffix=".csv") as each:
-        done = subprocess.run([topt, "cluster", "simulate", workload, f"{HERE}/{curves}.csv", "--json", "--outcomes", each.name, *options.split()],
+    with tempfile.TemporaryDirectory() as folder:
+        each = folder + "/outcomes.csv"
+        done = subprocess.run([topt, "cluster", "simulate", workload, f"{HERE}/{curves}.csv", "--json", "--outcomes", each, *options.split()],
                               text=True, capture_output=True)
         if done.returncode:
             print(f"# {workload}: {done.stderr.strip()}", file=sys.stderr)
             return None
-        hours = [(int(j["end_s"]) - int(j["submit_s"])) / 3600 for j in csv.DictReader(each) if int(j["end_s"]) >= 0]
+        with open(each, encoding="utf-8") as file:
+            hours = [(int(j["end_s"]) - int(j["submit_s"])) / 3600 for j in csv.DictReader(file) if int(j["end_s"]) >= 0]
     return json.loads(done.stdout)["policies"][0], hours
 
 
