@@ -2,13 +2,15 @@
 #include "change.h"
 #include "topt_clock.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "topt_command.h"
 #include "scontrol.h"
 
-enum { TELL_MS = 10000, WORDS = 13 };
+enum { TELL_MS = 10000, WORDS = 13, BUSY_MOST = 8, BUSY_NS = 250 * 1000 * 1000 };
 
 static void set_kind(const struct site_queued *j, int kind, struct rightsize_shape *ret)
 {
@@ -194,7 +196,7 @@ enum rightsize_result rightsize_change(const char *scontrol, const struct site_q
                  has_started ? "it started meanwhile" : "it was changed meanwhile");
         return RIGHTSIZE_LEFT;
     }
-    for (int call = 0; call < 2; call++) {
+    for (int call = 0, busy = 0; call < 2; call++) {
         struct topt_error said = {0};
         enum rightsize_result r;
         if (rightsize_tell(scontrol, &is, to, &said) && !*said.text)
@@ -204,6 +206,13 @@ enum rightsize_result rightsize_change(const char *scontrol, const struct site_q
             return err.code == TOPT_ERR_NOTFOUND ? RIGHTSIZE_LEFT : RIGHTSIZE_HALF;
         }
         r = judge(&is, &now, &from, to, &said, detail);
+        if (r == RIGHTSIZE_REFUSED && strstr(said.text, strerror(EAGAIN)) &&
+            busy++ <
+                BUSY_MOST) { /* Slurm says that it is to be asked again (seen on 26.05) */
+            nanosleep(&(struct timespec){.tv_nsec = BUSY_NS}, NULL);
+            call--;
+            continue;
+        }
         if (r != RIGHTSIZE_DRY)
             return r;
     }
