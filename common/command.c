@@ -9,6 +9,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,7 +40,8 @@ static int drain(int fd, int64_t deadline, struct topt_text *out, struct topt_er
     }
 }
 
-static int spawn(const char *const *args, int out, int with_errors, pid_t *ret)
+/* What it says goes to 'out', on standard error to 'errors'. */
+static int spawn(const char *const *args, int out, int errors, pid_t *ret)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -56,11 +58,8 @@ static int spawn(const char *const *args, int out, int with_errors, pid_t *ret)
         if (!rc)
             rc = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null",
                                                   O_RDONLY, 0);
-        if (!rc && with_errors)
-            rc = posix_spawn_file_actions_adddup2(&files, out, STDERR_FILENO);
-        else if (!rc)
-            rc = posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null",
-                                                  O_WRONLY, 0);
+        if (!rc)
+            rc = posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
         if (!rc)
             rc = posix_spawnp(ret, args[0], &files, &attributes,
                               (char *const *)(uintptr_t)args, environ);
@@ -80,15 +79,15 @@ static int wrap(const char *const *args, struct topt_error *err)
     return topt_wrap(err, "%s", line);
 }
 
-/* '*ret_failed': it ran, and ended with a failure. */
-static int run(const char *const *args, int64_t deadline, int with_errors,
+/* 'errors': where standard error goes; -1: to 'out', too.  '*ret_failed': it ran, and ended with a failure. */
+static int run(const char *const *args, int64_t deadline, int errors,
                struct topt_text *out, int *ret_failed, struct topt_error *err)
 {
     int pipes[2], status = 0;
     pid_t child;
     if (pipe2(pipes, O_CLOEXEC))
         return topt_fail(err, TOPT_ERR_IO, "pipe: %s", strerror(errno));
-    int rc = spawn(args, pipes[1], with_errors, &child);
+    int rc = spawn(args, pipes[1], errors < 0 ? pipes[1] : errors, &child);
     close(pipes[1]);
     if (rc) {
         close(pipes[0]);
@@ -105,27 +104,38 @@ static int run(const char *const *args, int64_t deadline, int with_errors,
     return rc ? wrap(args, err) : 0;
 }
 
+/* The first line of what a command said that failed. */
+static int failed_as_said(const char *said, struct topt_error *err)
+{
+    size_t n = strcspn(said, "\n");
+    return topt_fail(err, TOPT_ERR_IO, "%.*s", n < 200 ? (int)n : 200,
+                     n ? said : "it failed");
+}
+
 int topt_command_read(const char *const *args, int64_t deadline, struct topt_text *out,
                       struct topt_error *err)
 {
-    int failed = 0;
-    if (run(args, deadline, 0, out, &failed, err))
-        return -1;
-    if (!failed)
-        return 0;
-    topt_fail(err, TOPT_ERR_IO, "it failed");
-    return wrap(args, err);
+    char said[256];
+    int failed = 0, errors = memfd_create("errors", MFD_CLOEXEC);
+    if (errors < 0)
+        return topt_fail(err, TOPT_ERR_IO, "memfd: %s", strerror(errno));
+    int rc = run(args, deadline, errors, out, &failed, err);
+    if (!rc && failed) {
+        ssize_t n = pread(errors, said, sizeof said - 1, 0);
+        said[n > 0 ? n : 0] = '\0';
+        failed_as_said(said, err);
+        rc = wrap(args, err);
+    }
+    close(errors);
+    return rc;
 }
 
 int topt_command_tell(const char *const *args, int64_t deadline, struct topt_error *err)
 {
     struct topt_text said = {0};
-    int failed = 0, rc = run(args, deadline, 1, &said, &failed, err);
-    if (!rc && failed) {
-        size_t n = said.s ? strcspn(said.s, "\n") : 0;
-        rc = topt_fail(err, TOPT_ERR_IO, "%.*s", n < 200 ? (int)n : 200,
-                       n ? said.s : "it failed");
-    }
+    int failed = 0, rc = run(args, deadline, -1, &said, &failed, err);
+    if (!rc && failed)
+        rc = failed_as_said(said.s ? said.s : "", err);
     topt_text_fini(&said);
     return rc;
 }

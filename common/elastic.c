@@ -128,6 +128,8 @@ void topt_elastic_word(const struct topt_elastic *e, struct topt_text *out)
         topt_text_add(out, ";tasks=node");
     if (e->steps > 0)
         topt_text_add(out, ";steps=%lld", (long long)e->steps);
+    if (e->requeues)
+        topt_text_add(out, ";requeue");
     if (e->nkinds)
         topt_text_add(out, ";kinds=");
     topt_elastic_kinds(e, out);
@@ -187,7 +189,7 @@ static const char *take_kinds(const char *p, struct topt_elastic *e)
 static const char *take_rest(const char *p, struct topt_elastic *e)
 {
     static const char efficiency[] = ";min-efficiency=", tasks[] = ";tasks=node";
-    static const char steps[] = ";steps=", kinds[] = ";kinds=";
+    static const char steps[] = ";steps=", kinds[] = ";kinds=", requeue[] = ";requeue";
     while (*p == ';') {
         if (!strncmp(p, efficiency, sizeof efficiency - 1)) {
             char *end;
@@ -198,6 +200,9 @@ static const char *take_rest(const char *p, struct topt_elastic *e)
         } else if (!strncmp(p, tasks, sizeof tasks - 1)) {
             e->by_node = 1;
             p += sizeof tasks - 1;
+        } else if (!strncmp(p, requeue, sizeof requeue - 1)) {
+            e->requeues = 1;
+            p += sizeof requeue - 1;
         } else if (!strncmp(p, kinds, sizeof kinds - 1)) {
             if (e->nkinds || !(p = take_kinds(p + sizeof kinds - 1, e)))
                 return NULL;

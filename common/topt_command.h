@@ -9,7 +9,7 @@
 
 /* Run 'args' (the program and its arguments, NULL-ended) and append what it prints,
  * until 'deadline' in milliseconds of the monotonic clock.  NOTFOUND: there is no such
- * program. */
+ * program; IO where it fails, with the first line that it says on standard error. */
 int topt_command_read(const char *const *args, int64_t deadline, struct topt_text *out,
                       struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -40,6 +40,7 @@ struct topt_elastic {
     double min_efficiency; /* that the job asked for; 0: it said nothing */
     int by_node;           /* a task for each node, not for each GPU */
     int64_t steps;         /* that the job trains; 0: it said nothing */
+    int requeues; /* it goes on from what it saved: it may be stopped, and wait again */
 };
 
 int64_t topt_elastic_gpus(const struct topt_elastic_shape *s);
@@ -70,7 +71,8 @@ int topt_elastic_kind_in(const char *kinds, const char *partition);
 
 /* Append the comment's word,
  * "topt-elastic=1x2:48876832501,1x4:23000000000*;min-efficiency=0.8;tasks=node;steps=900":
- * each shape with its nanoseconds a step, '*' behind the one that was submitted.  Of several kinds
+ * each shape with its nanoseconds a step, '*' behind the one that was submitted; ";requeue" of a job that may be
+ * stopped.  Of several kinds
  * "topt-elastic=1x4:23000000000*,1x8:29000000000@1;kinds=fast+also,slow". */
 void topt_elastic_word(const struct topt_elastic *e, struct topt_text *out);
 

@@ -7,12 +7,14 @@
  *                        worker process, the only program that holds the solver
  *   clock thread         jobs.c: deadlines, and telling those who wait
  *   confirming thread    confirm.c: asks Slurm whose the jobs are that were reported
+ *   planning thread      planned.c: has Slurm's queue planned while somebody looks at it
  *
  * Locks, in rank: http.lock, tasks.lock, jobs.lock, then the leaves (handlers, admit,
- * warm, store, confirm).  None is held while a search or a handler runs. */
+ * warm, store, confirm, planned).  None is held while a search or a handler runs. */
 #include "http.h"
 #include "listen.h"
 #include "observations.h"
+#include "planned.h"
 #include "service.h"
 #include "topt_json.h"
 #include "topt_log.h"
@@ -269,6 +271,24 @@ static void limit_store(struct store *s, const struct config *c)
     store_quota(s, c->user_documents, c->user_bytes);
 }
 
+/* topt-rightsize lies beside the worker.  Without it, or without Slurm, no queue is planned. */
+static int start_planned(struct daemon *d, struct topt_error *err)
+{
+    char program[PATH_MAX];
+    int rc = pool_usual_program(program, sizeof program, err);
+    if (rc < 0)
+        return -1;
+    size_t folder = (size_t)(strrchr(program, '/') + 1 - program);
+    snprintf(program + folder, sizeof program - folder, "topt-rightsize");
+    rc = planned_create(program, config_of(d)->scontrol, &d->server.planned, err);
+    if (rc < 0 && err->code == TOPT_ERR_NOTFOUND) {
+        topt_log(TOPT_LOG_DEBUG, "queue: %s", err->text);
+        topt_error_clear(err);
+        rc = 0;
+    }
+    return rc;
+}
+
 static int start(struct daemon *d, struct topt_error *err)
 {
     const struct config *c = config_of(d);
@@ -283,6 +303,8 @@ static int start(struct daemon *d, struct topt_error *err)
         return -1;
     if (start_pool(d, err) < 0 || check_default_hw(s, err) < 0 ||
         name_unknown_profiles(s, err) < 0 || start_jobs(s, err) < 0)
+        return -1;
+    if (start_planned(d, err) < 0)
         return -1;
     return observations_start(s, err) < 0 ? -1 : start_http(d, err);
 }
@@ -376,6 +398,7 @@ static void stop(struct daemon *d)
         _exit(EXIT_SUCCESS); /* the store is whole at any moment */
     }
     observations_stop(s);
+    planned_destroy(s->planned);
     tasks_destroy(s->tasks);
     jobs_destroy(s->jobs);
     pool_destroy(s->pool);

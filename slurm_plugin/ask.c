@@ -101,44 +101,71 @@ static int check_counts(const char *value, struct topt_error *err)
     return topt_parse_counts(value, count_limit, counts, TOPT_FIELD_COUNTS_MOST, &n, err);
 }
 
-static const char any_kind[] = "kinds";
+/* Words that stand before the numbers, with commas between. */
+enum { KINDS = 1, REQUEUE = 2 };
+static const char *const leads[] = {"kinds", "requeue"};
 
 static int is_word_of_elastic(const char *value)
 {
-    return !*value || !strcmp(value, "auto") || !strcmp(value, "no") ||
-           !strcmp(value, any_kind);
+    return !*value || !strcmp(value, "auto") || !strcmp(value, "no");
 }
 
-/* What stands behind "kinds,"; the value itself where it does not begin so. */
-static const char *behind_kinds(const char *value)
+/* What stands behind such words, and in bits which they are. */
+static const char *behind_leads(const char *value, int *ret)
 {
-    size_t n = sizeof any_kind - 1;
-    return !strncmp(value, any_kind, n) && value[n] == ',' ? value + n + 1 : value;
+    *ret = 0;
+    for (size_t i = 0; i < sizeof leads / sizeof *leads; i++) {
+        size_t n = strlen(leads[i]);
+        int is_last = !strcmp(value, leads[i]);
+        int is_it =
+            is_last || (!strncmp(value, leads[i], n) && value[n] == ',' && value[n + 1]);
+        if (!is_it || *ret & 1 << i) /* each once */
+            continue;
+        *ret |= 1 << i;
+        value += n + !is_last;
+        i = SIZE_MAX; /* in any order */
+    }
+    return value;
 }
 
 /* "kinds,no" is nonsense. */
 static int check_elastic(const char *value, struct topt_error *err)
 {
-    const char *rest = behind_kinds(value);
-    return rest == value ? is_word_of_elastic(value) ? 0 : check_counts(value, err)
-           : !strcmp(rest, "auto") ? 0
-                                   : check_counts(rest, err);
+    int lead;
+    const char *rest = behind_leads(value, &lead);
+    return is_word_of_elastic(rest) && !(lead && !strcmp(rest, "no"))
+               ? 0
+               : check_counts(rest, err);
+}
+
+static int leads_of(const struct topt_ask *ask)
+{
+    int lead = 0;
+    if (ask->value[TOPT_ASK_ELASTIC])
+        behind_leads(ask->value[TOPT_ASK_ELASTIC], &lead);
+    return lead;
 }
 
 int topt_ask_kinds(const struct topt_ask *ask)
 {
-    const char *value = ask->value[TOPT_ASK_ELASTIC];
-    return value && (!strcmp(value, any_kind) || behind_kinds(value) != value);
+    return leads_of(ask) & KINDS;
+}
+
+int topt_ask_requeues(const struct topt_ask *ask)
+{
+    return leads_of(ask) & REQUEUE;
 }
 
 int topt_ask_elastic(const struct topt_ask *ask, int64_t *ret, int most)
 {
     const char *value = ask->value[TOPT_ASK_ELASTIC];
     int64_t all[TOPT_FIELD_COUNTS_MOST];
-    int n = 0;
-    if (!value || !strcmp(value, "no") || !strcmp(value, any_kind))
+    int n = 0, lead;
+    if (!value || !strcmp(value, "no"))
         return -1;
-    value = behind_kinds(value);
+    value = behind_leads(value, &lead);
+    if (lead == KINDS && !*value)
+        return -1;
     if (is_word_of_elastic(value) ||
         topt_parse_counts(value, count_limit, all, TOPT_FIELD_COUNTS_MOST, &n, NULL))
         return 0;

@@ -20,7 +20,7 @@ enum topt_ask_kind {
     TOPT_ASK_IS_TEXT,
     TOPT_ASK_IS_FLAG,    /* takes no argument */
     TOPT_ASK_IS_ELASTIC, /* may take one: "auto" (as without one), "no", or counts; "kinds"
-                          * alone, or before "auto" or counts with a comma between */
+                          * and "requeue" alone, or before "auto" or counts with commas between */
 };
 
 /* X(NAME, option, argument shown, kind, help): what is said to the plugin alone; the rest
@@ -35,7 +35,9 @@ enum topt_ask_kind {
     X(ELASTIC, "topt-elastic", "COUNTS", ELASTIC,                                        \
       "let the job be resized while it waits: to these numbers of GPUs, or auto "        \
       "(halves and doubles); kinds, alone or before these: also moved to others of the " \
-      "partitions that it names; no: never")                                             \
+      "partitions that it names; requeue, likewise: it goes on from its checkpoints, "   \
+      "so "                                                                              \
+      "it may also be stopped and requeued; no: never")                                  \
     X(STEPS, "topt-steps", "N", COUNT,                                                   \
       "with --topt-elastic: steps that the job trains, for how long it runs in topt "    \
       "rightsize (default: its time limit)")                                             \
@@ -102,8 +104,9 @@ int topt_ask_find(const char *word, size_t len);
 /* The numbers of GPUs that --topt-elastic names: how many of 'most', 0 for "auto", -1
  * where the job takes no other. Only after topt_ask_check succeeded. */
 int topt_ask_elastic(const struct topt_ask *ask, int64_t *ret, int most);
-/* Does it agree to GPUs of other kinds? */
+/* Does it agree to GPUs of other kinds?  To be stopped and to wait again, once it runs? */
 int topt_ask_kinds(const struct topt_ask *ask);
+int topt_ask_requeues(const struct topt_ask *ask);
 
 /* The value alone can be read. */
 int topt_ask_check_value(enum topt_ask_option which, const char *value,

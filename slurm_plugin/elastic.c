@@ -26,7 +26,8 @@ void elastic_begin(const struct topt_ask *ask, const struct topt_bounds *bounds,
     ret->n = n > 0 ? n : 0;
     if (topt_shape_bound(ask, bounds, &ret->most, NULL))
         ret->most = 0;
-    *ret_shapes = (struct topt_elastic){.submitted = 0, .by_node = bounds->by_node};
+    *ret_shapes = (struct topt_elastic){
+        .submitted = 0, .by_node = bounds->by_node, .requeues = topt_ask_requeues(ask)};
     const char *efficiency = ask->value[TOPT_ASK_MIN_EFFICIENCY];
     if (efficiency && topt_parse_share(efficiency, &ret_shapes->min_efficiency, NULL))
         ret_shapes->min_efficiency = 0;

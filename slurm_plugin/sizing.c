@@ -333,6 +333,10 @@ static void say_elastic(const struct topt_elastic *e, const struct topt_host_ela
             "topt: plans for GPUs of other kinds travel with the job: %s; it may "
             "be moved there while it waits",
             kinds);
+    if (e->requeues && (*list || *kinds))
+        topt_say_info(
+            "topt: and it may be stopped, and wait again with another of these, "
+            "to go on from its last checkpoint");
     if (!*list && !*kinds)
         topt_say_info("topt: no plan for another number of GPUs travels with the job: it "
                       "stays as it is");

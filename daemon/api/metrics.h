@@ -75,6 +75,7 @@ enum metrics_found {
     X("search_limit")                                                                    \
     X("no_munge")                                                                        \
     X("no_default")                                                                      \
+    X("slurm")                                                                           \
     X("no_room")                                                                         \
     X("io")                                                                              \
     X("store")                                                                           \

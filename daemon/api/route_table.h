@@ -37,6 +37,7 @@
     X(DELETE, "/v1/observations/{id}", api_observation_drop, ADMIN)                      \
     X(GET, "/v1/corrections", api_corrections, USER)                                     \
     X(DELETE, "/v1/corrections/{id}/{hw}", api_correction_reset, ADMIN)                  \
+    X(GET, "/v1/queue", api_queue, USER)                                                 \
     X(GET, "/livez", api_livez, NOBODY)                                                  \
     X(GET, "/readyz", api_readyz, NOBODY)                                                \
     X(GET, "/metrics", api_metrics, OPERATOR)                                            \

@@ -37,8 +37,9 @@ struct server {
     struct pool *pool; /* worker processes */
     struct jobs *jobs;
     struct tasks *tasks;
-    struct site *site;      /* where jobs of Slurm go */
-    struct shipped shipped; /* profiles that come with the program */
+    struct site *site;       /* where jobs of Slurm go */
+    struct planned *planned; /* when those that wait start; NULL: there is no Slurm */
+    struct shipped shipped;  /* profiles that come with the program */
     struct roles *roles;
     uid_t proxy_uid; /* who may send logins on the proxy's socket */
     struct metrics metrics;
@@ -201,6 +202,7 @@ handler api_plan, api_plans, api_plan_get, api_plan_launch,
     api_plan_schedule; /* plans.c */
 handler api_model_curve, api_model_frontier;
 handler api_tasks, api_task_get, api_task_delete; /* tasks.c */
+handler api_queue;                                /* waiting.c */
 handler api_model_add, api_models, api_model_get; /* documents.c */
 handler api_hw_add, api_hw_replace, api_hw_retire, api_hw_list, api_hw_get;
 handler api_share, api_unshare, api_disown;                          /* sharing.c */

@@ -203,9 +203,10 @@ struct reply api_tasks(struct request *q)
     for (int i = 0; i < n && i < LIST_LIMIT; i++)
         json_array_append_new(list, line_json(&lines[i], whose == TASKS_ADMIN));
     free(lines);
-    json_t *doc =
-        json_pack("{s:o, s:s, s:b}", "tasks", list, "role", role_name(q->caller.role),
-                  "metrics", q->caller.role >= ROLE_OPERATOR || metrics_are_open(q));
+    json_t *doc = json_pack("{s:o, s:s, s:b, s:b}", "tasks", list, "role",
+                            role_name(q->caller.role), "metrics",
+                            q->caller.role >= ROLE_OPERATOR || metrics_are_open(q),
+                            "queue", q->server->planned != NULL);
     if (doc && n > LIST_LIMIT)
         json_object_set_new(doc, "left_out", json_integer(n - LIST_LIMIT));
     return reply_json(200, doc);

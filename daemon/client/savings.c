@@ -242,9 +242,40 @@ static void add_sums(struct topt_text *out, const struct table *t, int of_accoun
     free(sum);
 }
 
+/* What it all comes to, and what is not in it: sentences. */
+static void add_summary(struct topt_text *out, const struct table *t)
+{
+    double hours = 0, saved = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        hours += t->row[i].hours;
+        saved += t->row[i].saved;
+    }
+    if (t->n)
+        topt_text_add(
+            out,
+            "%zu job%s took %.1f GPU-hours; on the fewer GPUs named here the same "
+            "steps would have taken %.1f less (%.0f %%), as topt predicts.\n",
+            t->n, t->n == 1 ? "" : "s", hours, saved,
+            hours > 0 ? 100 * saved / hours : 0);
+    else if (!t->unknown)
+        topt_text_add(out,
+                      "No job has reported what it measured: topt run does as it ends, "
+                      "another script by topt client observe.\n");
+    if (t->unknown)
+        topt_text_add(out,
+                      "left out: %zu job%s that reported no steps and %s not in "
+                      "accounting, or whose plan is no longer kept\n",
+                      t->unknown, t->unknown == 1 ? "" : "s",
+                      t->unknown == 1 ? "is" : "are");
+}
+
 static void add_text(struct topt_text *out, const struct table *t)
 {
     static const char *const heads[] = {"user", "account"};
+    add_summary(out, t);
+    if (!t->n)
+        return;
+    topt_text_add(out, "\n");
     topt_text_add(out, "%8s  %-12s %-12s %5s %5s %10s %10s  %s\n", "job", "user",
                   "account", "GPUs", "fewer", "GPU-hours", "saved", "memory");
     for (size_t i = 0; i < t->n; i++) {
@@ -260,11 +291,6 @@ static void add_text(struct topt_text *out, const struct table *t)
                       "saved");
         add_sums(out, t, k, "");
     }
-    if (t->unknown)
-        topt_text_add(out,
-                      "\nleft out: %zu jobs that reported no steps and are not in "
-                      "accounting, or whose plan is no longer kept\n",
-                      t->unknown);
 }
 
 /* Names of users and accounts hold no commas or quotes: Slurm and passwd forbid them. */
@@ -290,7 +316,8 @@ static void add_page(struct topt_text *out, const struct table *t)
                   "table{border-collapse:collapse;margin:1em 0}td,th{padding:.2em .8em;"
                   "text-align:right;border-bottom:1px solid #8884}"
                   ":root{color-scheme:light dark}</style>\n"
-                  "<h1>GPU-hours that fewer GPUs would have saved</h1>\n");
+                  "<h1>GPU-hours that fewer GPUs would have saved</h1>\n<p>");
+    add_summary(out, t);
     for (int k = 0; k < 2; k++) {
         topt_text_add(out, "<table><tr><th>%s<th>jobs<th>GPU-hours<th>saved\n", heads[k]);
         add_sums(out, t, k, "<");

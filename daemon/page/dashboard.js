@@ -886,6 +886,68 @@ function forgetFile() {
   clearErrors();
 }
 
+/* ---- Slurm's queue ------------------------------------------------------------------------- */
+
+const SPELLS_MOST = 20, YEAR_S = 300 * 86400; /* behind a job without a limit nobody knows when */
+const starts = s => s < 0 ? "never" : s >= YEAR_S ? "unknown" : s < 60 ? "now" : `in ${clock(s)}`;
+const clock = s => s >= 172800 ? `${digits(s / 86400)} days` : s >= 3600 ? `${digits(s / 3600)} h` : `${Math.round(s / 60)} min`;
+const whose = j => j.job ? `${whole(j.job)}${j.user ? ` (${j.user})` : ""}` : "of another user";
+const given = j => j.gpus_planned !== j.gpus ? `${whole(j.gpus)} → ${whole(j.gpus_planned)}` : whole(j.gpus);
+const drawable = j => j.starts_in_s >= 0 && j.ends_in_s > j.starts_in_s && j.starts_in_s < YEAR_S;
+/* Hours up to two days, else days. */
+function timeAxis(svg, X, H, B, last) {
+  const unit = last > 172800 ? [86400, "days"] : last > 7200 ? [3600, "hours"] : [60, "minutes"];
+  for (const v of steps(last / unit[0], 6)) {
+    svg.append(el("line", { class: "grid", x1: X(v * unit[0]), x2: X(v * unit[0]), y1: 4, y2: H - B }));
+    label(svg, X(v * unit[0]), H - B + 16, String(v), { "text-anchor": v ? "middle" : "start" });
+  }
+  label(svg, X(last), H - 2, `${unit[1]} from now`, { "text-anchor": "end" });
+}
+/* A lane for each job: its name, the time as asked, and the planned one. */
+function spells(jobs, W) {
+  const narrow = W < 560, L = narrow ? 8 : 190, lane = narrow ? 40 : 26, B = 36, H = 8 + lane * jobs.length + B;
+  const last = Math.max(60, ...jobs.map(j => Math.max(j.ends_in_s, j.as_asked_in_s < YEAR_S ? j.as_asked_ends_in_s : 0)));
+  const X = s => L + Math.min(s, last) / last * (W - L - 12), svg = canvas(W, H, "When each waiting job runs");
+  timeAxis(svg, X, H, B, last);
+  jobs.forEach((j, i) => {
+    const y = 8 + lane * i + (narrow ? 16 : 0), name = `${whose(j)}, ${given(j)} GPUs`, bar = (cls, a, b, at, h) => el("rect", { class: cls, x: X(a), y: at, width: Math.max(2, X(b) - X(a)), height: h, rx: 2 });
+    label(svg, narrow ? L : L - 10, narrow ? y - 3 : y + 14, name.length > 27 && !narrow ? name.slice(0, 26) + "…" : name, { "text-anchor": narrow ? "start" : "end" });
+    svg.append(el("g", { class: "spell" }, el("title", {}, `${name}: planned ${starts(j.starts_in_s)}, as asked ${starts(j.as_asked_in_s)}`),
+      ...(j.as_asked_in_s >= 0 && j.as_asked_in_s < YEAR_S ? [bar("asked", j.as_asked_in_s, j.as_asked_ends_in_s, y, 6)] : []),
+      bar(j.own || j.job ? "planned" : "planned foreign", j.starts_in_s, j.ends_in_s, y + 8, 10)));
+  });
+  return svg;
+}
+let spelled = []; /* what is drawn, for another width */
+function drawSpells() {
+  $("spells").replaceChildren(...(spelled.length ? [spells(spelled, room($("spells")))] : []));
+  $("spelled").hidden = !spelled.length;
+}
+async function waiting() {
+  let r = await sent("GET", "v1/queue");
+  for (let i = 0; r.status === 202 && i < 30; i++) {
+    await new Promise(done => setTimeout(done, 1000));
+    r = await sent("GET", "v1/queue");
+  }
+  $("waiting").hidden = false;
+  if (r.status !== 200) {
+    $("idle").textContent = sentence(`Slurm's queue is not known: ${new Refusal(r.status, r.body).message}`);
+    spelled = [];
+    drawSpells();
+    $("waits").replaceChildren();
+    return;
+  }
+  const q = r.body, helped = q.jobs.filter(j => j.starts_in_s >= 0 && j.ends_in_s < j.as_asked_ends_in_s);
+  const saved = helped.reduce((t, j) => t + j.as_asked_ends_in_s - j.ends_in_s, 0);
+  $("idle").textContent = `${whole(q.idle)} of ${many(q.gpus, "GPU")} ${q.idle === 1 ? "is" : "are"} idle; ${many(q.jobs.length + (q.left_out || 0), "job")} ${q.jobs.length + (q.left_out || 0) === 1 ? "waits" : "wait"}.` +
+    (helped.length ? ` With other numbers of GPUs ${many(helped.length, "job")} would end earlier, by ${clock(saved / helped.length)} on average.` : "");
+  spelled = q.jobs.filter(drawable).slice(0, SPELLS_MOST);
+  drawSpells();
+  $("waits").replaceChildren(q.jobs.length ? table([["job"], ["GPUs", "n"], ["as asked", "n"], ["planned", "n"], ["ends", "n"], ["what would help"]],
+    q.jobs.map(j => [[whose(j), "k"], [given(j), "n"], [starts(j.as_asked_in_s), "n"], [starts(j.starts_in_s), "n"], [j.ends_in_s < 0 || j.ends_in_s >= YEAR_S ? "" : starts(j.ends_in_s), "n"], [j.why || "", "w"]]), "")
+    : el("p", { class: "soft" }, "Nothing waits."));
+}
+
 /* ---- lists --------------------------------------------------------------------------------- */
 
 async function models() {
@@ -995,9 +1057,11 @@ async function start() {
   const has = path => (api.paths[path] || {}).get, linked = fromLink();
   if (linked) reveal(true);
   /* Nobody is refused for having opened the page. */
-  const sees = has("/v1/tasks") ? (await get("v1/tasks")).metrics : true;
-  await Promise.all([recent().catch(() => 0), sees && watch(load, 15), has("/v1/tasks") && watch(queue, 5), has("/v1/observations") && watch(observations, 60)]);
+  const sees = has("/v1/tasks") ? await get("v1/tasks") : { metrics: true };
+  if (sees.queue) $("waiting").hidden = false; /* with room, since Slurm may take its time */
+  await Promise.all([recent().catch(() => 0), sees.metrics && watch(load, 15), has("/v1/tasks") && watch(queue, 5), has("/v1/observations") && watch(observations, 60)]);
   $("page").hidden = false; /* all at once, so that nothing moves */
+  if (sees.queue) watch(waiting, 15);
   if (linked) ask(...linked);
 }
 $("ask").addEventListener("submit", event => { event.preventDefault(); ask(); });
@@ -1010,7 +1074,7 @@ addEventListener("hashchange", () => {
   if (linked) ask(...linked);
 });
 let width = innerWidth;
-addEventListener("resize", () => { if (drawn && innerWidth !== width) draw(); width = innerWidth; });
+addEventListener("resize", () => { if (innerWidth !== width) { drawSpells(); if (drawn) draw(); } width = innerWidth; });
 start().catch(error => {
   $("state").textContent = error.status === 401 ? "The server does not know who you are: come through the tunnel of your own login, or log in at the site's proxy." : sentence(error.message);
   $("state").className = "bad";

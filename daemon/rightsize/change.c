@@ -2,13 +2,15 @@
 #include "change.h"
 #include "topt_clock.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "topt_command.h"
 #include "scontrol.h"
 
-enum { TELL_MS = 10000, WORDS = 13 };
+enum { TELL_MS = 10000, WORDS = 13, BUSY_MOST = 8, BUSY_NS = 250 * 1000 * 1000 };
 
 static void set_kind(const struct site_queued *j, int kind, struct rightsize_shape *ret)
 {
@@ -69,10 +71,8 @@ const char *rightsize_result_name(enum rightsize_result r)
     return names[r];
 }
 
-/* One request that says all of the shape; 'j' has the other generic resources, and the
- * limit that it has now. */
-static int tell(const char *scontrol, const struct site_queued *j,
-                const struct rightsize_shape *to, struct topt_error *err)
+int rightsize_tell(const char *scontrol, const struct site_queued *j,
+                   const struct rightsize_shape *to, struct topt_error *err)
 {
     char id[40], nodes[64], tasks[40], each[40], cpus[40], cpus_each[40], time[40];
     char gres[SITE_GRES + SITE_NAME + 32], partition[SITE_WORDS + 16];
@@ -143,7 +143,7 @@ enum rightsize_result rightsize_put_back(const char *scontrol,
     for (int call = 0; call < 2; call++) {
         if (look(scontrol, id, &j, &now, &err))
             break;
-        if (site_is_pending(&j) && tell(scontrol, &j, from, &err))
+        if (site_is_pending(&j) && rightsize_tell(scontrol, &j, from, &err))
             continue;
         if (!look(scontrol, id, &j, &now, &err) && rightsize_shape_is(&now, from)) {
             snprintf(detail, 240, "it could not be changed whole");
@@ -196,16 +196,23 @@ enum rightsize_result rightsize_change(const char *scontrol, const struct site_q
                  has_started ? "it started meanwhile" : "it was changed meanwhile");
         return RIGHTSIZE_LEFT;
     }
-    for (int call = 0; call < 2; call++) {
+    for (int call = 0, busy = 0; call < 2; call++) {
         struct topt_error said = {0};
         enum rightsize_result r;
-        if (tell(scontrol, &is, to, &said) && !*said.text)
+        if (rightsize_tell(scontrol, &is, to, &said) && !*said.text)
             snprintf(said.text, sizeof said.text, "scontrol fails");
         if (look(scontrol, j->id, &is, &now, &err)) {
             snprintf(detail, 240, "%.200s", err.text);
             return err.code == TOPT_ERR_NOTFOUND ? RIGHTSIZE_LEFT : RIGHTSIZE_HALF;
         }
         r = judge(&is, &now, &from, to, &said, detail);
+        if (r == RIGHTSIZE_REFUSED && strstr(said.text, strerror(EAGAIN)) &&
+            busy++ <
+                BUSY_MOST) { /* Slurm says that it is to be asked again (seen on 26.05) */
+            nanosleep(&(struct timespec){.tv_nsec = BUSY_NS}, NULL);
+            call--;
+            continue;
+        }
         if (r != RIGHTSIZE_DRY)
             return r;
     }

@@ -40,6 +40,12 @@ enum rightsize_result {
 };
 const char *rightsize_result_name(enum rightsize_result r);
 
+/* One request that says all of the shape; 'j' has the other generic resources, and the
+ * limit that it has now. */
+int rightsize_tell(const char *scontrol, const struct site_queued *j,
+                   const struct rightsize_shape *to,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+
 /* 'j' as it was read when that was decided.  'detail' says more in words; "" where there
  * is no more to say. */
 enum rightsize_result rightsize_change(const char *scontrol, const struct site_queued *j,

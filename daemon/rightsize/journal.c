@@ -87,6 +87,9 @@ static int entry_read(const char *line, size_t len, struct rightsize_entry *ret)
         ret->at_s = timegm(&tm);
         ret->job = topt_json_whole_at(o, "job");
         ret->is_undo = json_is_true(json_object_get(o, "undo"));
+        ret->is_stop = json_is_true(json_object_get(o, "stop"));
+        ret->priority = topt_json_whole_at(o, "priority");
+        ret->restarts = topt_json_whole_at(o, "restarts");
         text_at(o, "submitted", ret->submitted, sizeof ret->submitted);
         text_at(o, "user", ret->user, sizeof ret->user);
         text_at(o, "reason", ret->reason, sizeof ret->reason);
@@ -240,7 +243,8 @@ int journal_open(const char *path, int writes, struct journal **ret,
             path, writes ? O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC : O_RDONLY | O_CLOEXEC,
             0640);
     int rc = 0;
-    if (path && j->fd < 0 && (writes || errno != ENOENT))
+    /* Who only looks may not be allowed to see what root has changed, and does without. */
+    if (path && j->fd < 0 && (writes || (errno != ENOENT && errno != EACCES)))
         rc = topt_fail(err, TOPT_ERR_IO, "%s", strerror(errno));
     if (!rc && writes && j->fd >= 0 && flock(j->fd, LOCK_EX | LOCK_NB))
         rc = topt_fail(err, TOPT_ERR_BUSY, "another run has it");
@@ -282,6 +286,11 @@ static json_t *entry_json(const struct rightsize_entry *e)
         json_object_set_new(o, "detail", json_string(e->detail));
     if (o && e->is_undo)
         json_object_set_new(o, "undo", json_true());
+    if (o && e->is_stop) {
+        json_object_set_new(o, "stop", json_true());
+        json_object_set_new(o, "priority", json_integer(e->priority));
+        json_object_set_new(o, "restarts", json_integer(e->restarts));
+    }
     return o;
 }
 

@@ -18,6 +18,10 @@ struct rightsize_entry {
     char reason[240], detail[240];
     enum rightsize_result result;
     int is_undo;
+    /* A running job is stopped and waits again ('to' is what it waits with): its priority, and how often it had
+     * been requeued before. */
+    int is_stop;
+    int64_t priority, restarts;
 };
 
 struct journal;

@@ -10,7 +10,9 @@
 #include "journal.h"
 #include "mend.h"
 #include "policy.h"
+#include "requeue.h"
 #include "scontrol.h"
+#include "topt_clock.h"
 #include "topt_json.h"
 #include "topt_options.h"
 #include "topt_milp.h"
@@ -34,6 +36,10 @@ static const struct topt_option options[] = {
      "change the jobs (default: only print what would change)"},
     {"undo", TOPT_OPT_FLAG, AT(undo), "",
      "undo the changes in the log, for jobs that still wait unchanged"},
+    {"requeue", TOPT_OPT_FLAG, AT(limits.requeues), "",
+     "also stop running jobs that agreed to it (--topt-elastic=requeue) and have more "
+     "GPUs than they asked for, where another job would be late for it; they wait again "
+     "with what they asked for (default: running jobs run on)"},
     {"job", TOPT_OPT_STRING, AT(jobs), "ID,...", "only these jobs"},
     {"partition", TOPT_OPT_STRING, AT(limits.partitions), "NAME,...",
      "only jobs of these partitions"},
@@ -95,8 +101,9 @@ struct row {
     struct rightsize_shape to;
     struct rightsize_entry entry;
     int is_change;
-    int64_t step_now_ns, step_then_ns; /* 0: not known */
-    int64_t start_s, asked_start_s;    /* from now on; -1: never */
+    int64_t step_now_ns, step_then_ns;                  /* 0: not known */
+    int64_t gpus;                                       /* that are planned */
+    int64_t start_s, asked_start_s, end_s, asked_end_s; /* from now on; -1: never */
 };
 
 struct run {
@@ -106,7 +113,7 @@ struct run {
     struct journal *journal;
     struct rightsize_plan plan;
     struct row *row;
-    size_t n;
+    size_t n, nstops; /* the first are stops */
     char queue_program[1024];
     struct topt_alloc_solver solver;
 };
@@ -151,6 +158,31 @@ static void as_shape(struct row *row, const struct rightsize_shape *to)
     row->to = row->entry.to = *to;
 }
 
+/* Running jobs that are to stop; the entry says how often they did before. */
+static void add_stops(struct run *r)
+{
+    for (size_t i = 0; i < r->plan.nstops; i++) {
+        const struct rightsize_stop *s = &r->plan.stop[i];
+        struct rightsize_shape to;
+        if (!is_asked(&r->a, s->job->id))
+            continue;
+        struct row *row = add_row(r, s->job, s->why);
+        row->entry.is_stop = 1;
+        row->entry.priority = s->job->priority;
+        row->entry.restarts = s->job->restarts;
+        row->step_now_ns = step_of(s->job, site_queued_shape(s->job));
+        row->step_then_ns = step_of(s->job, s->to);
+        rightsize_shape_in(s->job, &s->job->elastic.shape[s->to], s->time_s, &to);
+        as_shape(row, &to);
+        r->nstops++;
+    }
+}
+
+static int64_t from_now(int64_t at_s, int64_t now_s)
+{
+    return at_s < 0 ? -1 : at_s - now_s;
+}
+
 /* What the policy says. */
 static int decide(struct run *r, struct topt_error *err)
 {
@@ -169,6 +201,8 @@ static int decide(struct run *r, struct topt_error *err)
     int rc =
         rightsize_decide(&r->slurm, &r->queue, past, n, &r->a.limits, now, &r->plan, err);
     free(past);
+    if (!rc)
+        add_stops(r);
     for (size_t i = 0; !rc && i < r->plan.n; i++) {
         const struct rightsize_choice *c = &r->plan.choice[i];
         struct rightsize_shape to;
@@ -176,10 +210,13 @@ static int decide(struct run *r, struct topt_error *err)
             !(c->job->is_elastic || r->a.only_look))
             continue;
         struct row *row = add_row(r, c->job, c->why);
-        row->start_s = c->start_s < 0 ? -1 : c->start_s - now;
-        row->asked_start_s = c->asked_start_s < 0 ? -1 : c->asked_start_s - now;
+        row->gpus = c->gpus;
+        row->start_s = from_now(c->start_s, now);
+        row->asked_start_s = from_now(c->asked_start_s, now);
+        row->end_s = from_now(c->end_s, now);
+        row->asked_end_s = from_now(c->asked_end_s, now);
         row->step_now_ns = step_of(c->job, c->from);
-        if (c->to < 0)
+        if (c->to < 0 || r->nstops) /* what is free then the next run sees */
             continue;
         row->step_then_ns = step_of(c->job, c->to);
         rightsize_shape_in(c->job, &c->job->elastic.shape[c->to], c->time_s, &to);
@@ -199,7 +236,8 @@ static int find_undos(struct run *r)
         for (size_t k = 0; k < n; k++)
             if (last[k].job == j->id && !strcmp(last[k].submitted, j->submitted))
                 e = &last[k];
-        if (!e || e->is_undo || !site_is_pending(j) || !is_asked(&r->a, j->id))
+        if (!e || e->is_undo || e->is_stop || !site_is_pending(j) ||
+            !is_asked(&r->a, j->id))
             continue;
         struct rightsize_shape now;
         rightsize_shape_of(j, &now);
@@ -241,8 +279,12 @@ static void put_table(const struct run *r)
 {
     if (!r->a.undo)
         printf("%lld of %lld GPUs are idle; %zu waiting job%s agreed to another number\n",
-               (long long)r->plan.idle, (long long)r->plan.gpus, r->n,
-               r->n == 1 ? "" : "s");
+               (long long)r->plan.idle, (long long)r->plan.gpus, r->n - r->nstops,
+               r->n - r->nstops == 1 ? "" : "s");
+    if (r->nstops)
+        printf("%zu running job%s to be stopped first, and the queue is planned again "
+               "then\n",
+               r->nstops, r->nstops == 1 ? " is" : "s are");
     if (r->n)
         printf("\n%8s  %-10s %-10s %-10s %10s %10s %9s %9s  %s\n", "job", "user", "GPUs",
                "then", "step", "then", "limit", "then", "why");
@@ -335,6 +377,12 @@ static json_t *row_json(const struct row *row)
         (json_int_t)e->to.time_s, "why", e->reason);
     json_object_set_new(o, "starts_in_s", json_integer(row->start_s));
     json_object_set_new(o, "as_asked_in_s", json_integer(row->asked_start_s));
+    json_object_set_new(o, "gpus_planned", json_integer(row->gpus));
+    json_object_set_new(o, "ends_in_s", json_integer(row->end_s));
+    json_object_set_new(o, "as_asked_ends_in_s", json_integer(row->asked_end_s));
+    json_object_set_new(o, "uid", json_integer(row->job->uid));
+    if (o && e->is_stop)
+        json_object_set_new(o, "stop", json_true());
     if (o && *e->to.partition) {
         json_object_set_new(o, "partition", json_string(e->from.partition));
         json_object_set_new(o, "partition_then", json_string(e->to.partition));
@@ -406,11 +454,49 @@ static int read_slurm(struct run *r, struct topt_error *err)
     return rc;
 }
 
+/* The nodes of all jobs that stop, which are the queue's to free. */
+static int keep_nodes(const struct run *r, struct topt_error *err)
+{
+    struct topt_text nodes = {0};
+    for (size_t i = 0; i < r->nstops; i++)
+        topt_text_add(&nodes, "%s%s", i ? "," : "",
+                      r->row[i].job->on ? r->row[i].job->on : "");
+    int rc = nodes.oom || !nodes.s ? topt_nomem(err, "the queue")
+                                   : requeue_keep_nodes(r->a.scontrol, nodes.s, err);
+    topt_text_fini(&nodes);
+    return rc;
+}
+
+/* All are told to stop before any is waited for; one that takes too long the next run goes on with. */
+static int stop_jobs(struct run *r, struct topt_error *err)
+{
+    int64_t deadline = topt_clock_ms() + REQUEUE_WAIT_MS;
+    int rc = 0;
+    for (size_t i = 0; !rc && i < r->nstops; i++) {
+        r->row[i].entry.result = RIGHTSIZE_BEGUN;
+        rc = journal_add(r->journal, &r->row[i].entry, err);
+    }
+    rc = rc || keep_nodes(r, err) ? -1 : 0;
+    for (size_t i = 0; !rc && i < r->nstops; i++)
+        r->row[i].entry.result = requeue_stop(r->a.scontrol, &r->row[i].entry);
+    for (size_t i = 0; !rc && i < r->nstops; i++) {
+        struct rightsize_entry *e = &r->row[i].entry;
+        if (e->result == RIGHTSIZE_BEGUN)
+            e->result = requeue_finish(r->a.scontrol, deadline, e);
+        e->at_s = time(NULL);
+    }
+    requeue_give_nodes(r->a.scontrol); /* before the log says that all is done */
+    for (size_t i = 0; !rc && i < r->nstops; i++)
+        if (r->row[i].entry.result != RIGHTSIZE_BEGUN)
+            rc = journal_add(r->journal, &r->row[i].entry, err);
+    return rc;
+}
+
 /* Each change, and its line in the log; where that can't be written no other job is changed. */
 static int carry_out(struct run *r, struct topt_error *err)
 {
-    int rc = 0;
-    for (size_t i = 0; !rc && i < r->n; i++) {
+    int rc = r->nstops && r->a.apply ? stop_jobs(r, err) : 0;
+    for (size_t i = r->a.apply ? r->nstops : 0; !rc && i < r->n; i++) {
         struct row *row = &r->row[i];
         if (!row->is_change)
             continue;

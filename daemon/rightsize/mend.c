@@ -2,8 +2,12 @@
 #include "mend.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "requeue.h"
+#include "topt_clock.h"
 
 static const struct site_queued *find(const struct site_queue *q,
                                       const struct rightsize_entry *e)
@@ -34,18 +38,36 @@ static enum rightsize_result judge(const struct site_queued *j, const char *scon
     return rightsize_put_back(scontrol, &e->from, e->job, e->detail);
 }
 
+/* What became of it; of a stop what is left is done: RIGHTSIZE_BEGUN where that is for the next run. */
+static enum rightsize_result mend_one(const struct site_queue *q, const char *scontrol,
+                                      struct rightsize_entry *e)
+{
+    e->at_s = time(NULL);
+    return e->is_stop ? requeue_finish(scontrol, topt_clock_ms() + REQUEUE_WAIT_MS, e)
+                      : judge(find(q, e), scontrol, e);
+}
+
 int rightsize_mend(struct journal *j, const struct site_queue *q, const char *scontrol,
                    size_t *ret_n, struct topt_error *err)
 {
     size_t n;
+    const struct rightsize_entry *begun = journal_begun(j, &n);
+    struct rightsize_entry *e = calloc(n + 1, sizeof *e); /* theirs changes meanwhile */
+    int rc = e ? 0 : topt_nomem(err, "the log"), stops = 0;
     *ret_n = 0;
-    for (const struct rightsize_entry *e; e = journal_begun(j, &n), n > 0;) {
-        struct rightsize_entry then = *e;
-        then.at_s = time(NULL);
-        then.result = judge(find(q, e), scontrol, &then);
-        *ret_n += then.result == RIGHTSIZE_BACK || then.result == RIGHTSIZE_HALF;
-        if (journal_add(j, &then, err))
-            return -1;
+    if (e && n)
+        memcpy(e, begun, n * sizeof *e);
+    for (size_t i = 0; e && i < n; i++) {
+        e[i].result = mend_one(q, scontrol, &e[i]);
+        stops += e[i].is_stop;
+        *ret_n += e[i].result == RIGHTSIZE_BACK || e[i].result == RIGHTSIZE_HALF ||
+                  e[i].is_stop;
     }
-    return 0;
+    if (stops)
+        requeue_give_nodes(scontrol);
+    for (size_t i = 0; !rc && i < n; i++)
+        if (e[i].result != RIGHTSIZE_BEGUN)
+            rc = journal_add(j, &e[i], err);
+    free(e);
+    return rc;
 }

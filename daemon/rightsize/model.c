@@ -66,7 +66,7 @@ static int64_t run_of_steps(const struct site_queued *j, int shape)
 
 /* Its time in a shape of its own; where it says no steps, in proportion to that of the submitted one, whose limit was
  * chosen by a person. */
-static int64_t run_of(const struct model_job *j, int to)
+int64_t model_run(const struct model_job *j, int to)
 {
     const struct topt_elastic *e = &j->job->elastic;
     int from = j->job->time_s ? e->submitted : j->from;
@@ -84,7 +84,7 @@ static void add_shape(struct model_job *j, int elastic)
 {
     struct topt_alloc_shape s =
         elastic == j->from ? own_shape(j->job) : other_shape(j->job, elastic);
-    s.run_s = run_of(j, elastic);
+    s.run_s = model_run(j, elastic);
     s.kind = elastic < 0 ? TOPT_ELASTIC_KINDS : j->job->elastic.shape[elastic].kind;
     s.serves = j->serves[s.kind];
     j->elastic[j->nshapes] = elastic;
@@ -337,6 +337,25 @@ static int add_jobs(const struct site_slurm *s, const struct site_queue *q,
     return rc;
 }
 
+int model_running(const struct site_slurm *s, const struct site_queued *q,
+                  const struct model *m, struct model_job *ret)
+{
+    *ret = (struct model_job){.job = q,
+                              .from = site_queued_shape(q),
+                              .length_s = q->time_s ? q->time_s : m->usual_s};
+    if (set_serves(s, m, ret))
+        return -1;
+    ret->length_s = model_run(ret, ret->from);
+    model_choose(ret, q->elastic.submitted);
+    return 0;
+}
+
+void model_job_fini(struct model_job *j)
+{
+    for (int k = 0; k <= TOPT_ELASTIC_KINDS; k++)
+        free(j->serves[k]);
+}
+
 static int build(const struct site_slurm *s, const struct site_queue *q, struct model *m)
 {
     size_t nodes = s->nnodes * SITE_TYPES + 1, jobs = 1;
@@ -379,8 +398,7 @@ int model_init(const struct site_slurm *s, const struct site_queue *q, int64_t n
 void model_fini(struct model *m)
 {
     for (size_t i = 0; i < m->njobs; i++)
-        for (int k = 0; k <= TOPT_ELASTIC_KINDS; k++)
-            free(m->job[i].serves[k]);
+        model_job_fini(&m->job[i]);
     free(m->node);
     free(m->of);
     free(m->type);

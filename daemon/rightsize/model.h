@@ -53,6 +53,14 @@ int model_init(const struct site_slurm *s, const struct site_queue *q, int64_t n
                struct model *ret, struct topt_error *err) TOPT_MUST_CHECK;
 void model_fini(struct model *m);
 
+/* A running job as it would wait with what it was submitted with and no choice; its length is that with its
+ * present shape.  model_job_fini frees what it has.  -1 without memory. */
+int model_running(const struct site_slurm *s, const struct site_queued *q,
+                  const struct model *m, struct model_job *ret) TOPT_MUST_CHECK;
+void model_job_fini(struct model_job *j);
+/* How long it runs in a shape of its own. */
+int64_t model_run(const struct model_job *j, int elastic);
+
 /* The job may have this shape of its own as well. */
 void model_allow(struct model_job *j, int elastic);
 /* It is rigid again. */

@@ -318,8 +318,11 @@ static int tell(struct deal *d, struct topt_error *err)
     for (size_t i = 0; i < d->m.njobs; i++) {
         struct rightsize_choice *c = &d->ret->choice[i];
         char words[240];
+        c->gpus = topt_allocate_gpus(&d->m.p.job[i].shape[d->plan.spot[i].shape]);
         c->start_s = d->plan.spot[i].start_s;
         c->asked_start_s = d->asked[i].start_s;
+        c->end_s = end_at(d, i, &d->plan.spot[i]);
+        c->asked_end_s = d->asked[i].end_s;
         c->to = changes_to(d, i);
         if (c->to >= 0)
             c->time_s = model_limit(c->job, c->from, c->to);
@@ -366,6 +369,10 @@ static int decide(struct deal *d, const struct site_queue *q, int64_t now_s,
         else if (j->job->is_elastic)
             snprintf(d->ret->choice[i].why, sizeof d->ret->choice[i].why, "%s", why);
     }
+    model_update(&d->m);
+    if (l->requeues && stops_choose(d->slurm, q, l->settle_s, &d->m, &d->ret->stop,
+                                    &d->ret->nstops, err))
+        return -1;
     if (plan(d, err) || tell(d, err))
         return -1;
     d->ret->has_milp = d->plan.has_milp;
@@ -392,5 +399,6 @@ int rightsize_decide(const struct site_slurm *s, const struct site_queue *q,
 void rightsize_plan_fini(struct rightsize_plan *p)
 {
     free(p->choice);
+    free(p->stop);
     *p = (struct rightsize_plan){0};
 }

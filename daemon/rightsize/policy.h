@@ -18,8 +18,7 @@
 #ifndef TOPT_RIGHTSIZE_POLICY_H
 #define TOPT_RIGHTSIZE_POLICY_H
 
-#include "queue.h"
-#include "topt_allocate.h"
+#include "stop.h"
 
 struct rightsize_limits {
     int64_t jobs, per_user;     /* that are changed in a run */
@@ -27,6 +26,7 @@ struct rightsize_limits {
     double min_efficiency;      /* of a job that said none */
     double max_slowdown;        /* of a step, against what was submitted */
     int64_t settle_s;           /* a job that was changed is left alone for so long */
+    int requeues;               /* running jobs may be stopped (stop.h) */
     const char *partitions;     /* of these alone; NULL: all */
     double most_overhead, least_overhead, most_share,
         reserve;                            /* of moldable backfill, as shares */
@@ -45,7 +45,9 @@ struct rightsize_choice {
     int64_t task;   /* of an array, which is changed as a whole: the first says how */
     int from, to;   /* shapes of job->elastic; 'to' -1: it stays as it is */
     int64_t time_s; /* its new limit; 0: none */
+    int64_t gpus;   /* that are planned, when it starts */
     int64_t start_s, asked_start_s; /* planned, and as everybody asked; -1: never */
+    int64_t end_s, asked_end_s;     /* the same */
     char why[240];
 };
 
@@ -56,6 +58,9 @@ struct rightsize_plan {
     int64_t idle, gpus; /* of the nodes that are up */
     size_t changes;
     int has_milp; /* the plan is that of the MILP */
+    struct rightsize_stop
+        *stop; /* running jobs that are to stop; the plan is without that */
+    size_t nstops;
 };
 
 /* 's' has what is used of the nodes, and accounts; 'now_s' since 1970. */

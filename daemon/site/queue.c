@@ -36,7 +36,20 @@ static int64_t take_number(struct line *l, const char *key)
     return topt_parse_int(text, 0, INT64_MAX / 2, &n, NULL) ? 0 : n;
 }
 
-/* "1-2" or "2". */
+/* "cpu=4,mem=8000M,node=1,billing=4": the nodes; 0: they are not said. */
+static int64_t nodes_of(struct line *l, const char *key)
+{
+    static const char name[] = "node=";
+    char text[SITE_WORDS];
+    take(l, key, text, sizeof text);
+    for (const char *p = text; *p; p += strcspn(p, ","), p += *p == ',')
+        if (!strncmp(p, name, sizeof name - 1))
+            return strtoll(p + sizeof name - 1, NULL, 10);
+    return 0;
+}
+
+/* "1-2" or "2".  A job that waits again has the nodes there that it ran on, until Slurm looks at it: then what
+ * it asks for counts, which 24.11 calls ReqTRES. */
 static void take_nodes(struct line *l, struct site_queued *j)
 {
     char text[64];
@@ -44,6 +57,12 @@ static void take_nodes(struct line *l, struct site_queued *j)
     char *dash = strchr(text, '-');
     j->nodes = strtoll(text, NULL, 10);
     j->most_nodes = dash ? strtoll(dash + 1, NULL, 10) : j->nodes;
+    if (!j->restarts || !site_is_pending(j))
+        return;
+    int64_t asked = nodes_of(l, "ReqTRES");
+    asked = asked ? asked : nodes_of(l, "TRES");
+    if (asked)
+        j->nodes = j->most_nodes = asked;
 }
 
 /* An entry of TRES, "gres:gpu:a100:4" or "gres/gpu:a100:4", whose GPUs are added up;
@@ -208,6 +227,9 @@ static int read_job(const char *s, size_t len, struct site_queued *ret)
     take(&l, "Features", ret->constraint, sizeof ret->constraint);
     take(&l, "SubmitTime", ret->submitted, sizeof ret->submitted);
     ret->is_batch = take_number(&l, "BatchFlag") > 0;
+    ret->can_requeue = take_number(&l, "Requeue") > 0;
+    ret->restarts = take_number(&l, "Restarts");
+    ret->submit_s = site_time_of(s, len, "SubmitTime");
     take_shape(&l, ret);
     take_memory(&l, ret);
     take_comment(&l, ret);

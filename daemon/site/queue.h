@@ -23,6 +23,9 @@ struct site_queued {
     int64_t array, array_tasks, array_most;
     int has_started;
     int is_batch;
+    int can_requeue; /* Slurm may put it back into the queue, as it did so many times: */
+    int64_t restarts;
+    int64_t submit_s; /* since 1970, or when it was put back last; 0: not known */
     int64_t nodes, most_nodes, gpus_per_node; /* nodes: the least */
     int64_t gpus; /* where they are asked for without nodes of them (--gpus); else 0 */
     int64_t tasks, tasks_per_node, cpus_per_task;

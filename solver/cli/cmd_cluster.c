@@ -13,7 +13,7 @@
 enum { MOST_CURVES = 64, MOST_POLICIES = 16, MOST_BYTES = 1 << 24 };
 
 struct args {
-    const char *policies, *kinds, *svg, *output;
+    const char *policies, *kinds, *svg, *outcomes, *output;
     int64_t nodes, gpus_per_node, seed, jobs, depth, round_s, restart_s, checkpoint_s,
         limit_step_s;
     double load, most, least, share, reserve, failure_h, repair_h, error;
@@ -76,6 +76,8 @@ static const struct topt_option options[] = {
     {"limit-step", TOPT_OPT_COUNT, AT(limit_step_s), "SECONDS",
      "plans know lengths as limits, in multiples of this (default: exactly)"},
     {"svg", TOPT_OPT_STRING, AT(svg), "FILE", "draw the cluster over time"},
+    {"outcomes", TOPT_OPT_STRING, AT(outcomes), "FILE",
+     "what became of each job under each policy, as CSV"},
     {"json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"},
     {"o", TOPT_OPT_STRING, AT(output), "FILE", "write the result to a file"},
     {0}};
@@ -227,11 +229,11 @@ static void put_text(const struct session *s, const json_t *doc)
                (long long)s->o.kind[k].gpus_per_node);
     printf("; times in hours, of jobs from the first submission to the end of "
            "training\n\n");
-    printf("%-10s %9s %9s %9s %9s %9s %10s %7s %8s %8s %7s\n", "policy", "mean", "median",
-           "p99", "wait", "makespan", "GPU-hours", "died", "restarts", "failures",
-           "later");
+    printf("%-10s %9s %9s %9s %9s %9s %10s %7s %8s %8s %7s %7s\n", "policy", "mean",
+           "median", "p99", "wait", "makespan", "GPU-hours", "died", "restarts",
+           "failures", "later", "by");
     json_array_foreach(json_object_get(doc, "policies"), i, row) printf(
-        "%-10s %9.2f %9.2f %9.2f %9.2f %9.1f %10.0f %7lld %8lld %8lld %7lld\n",
+        "%-10s %9.2f %9.2f %9.2f %9.2f %9.1f %10.0f %7lld %8lld %8lld %7lld %7.2f\n",
         topt_json_words_at(row, "policy"), topt_json_number_at(row, "jct_mean_h"),
         topt_json_number_at(row, "jct_median_h"), topt_json_number_at(row, "jct_p99_h"),
         topt_json_number_at(row, "wait_mean_h"), topt_json_number_at(row, "makespan_h"),
@@ -239,13 +241,16 @@ static void put_text(const struct session *s, const json_t *doc)
         (long long)topt_json_whole_at(row, "deaths"),
         (long long)topt_json_whole_at(row, "restarts"),
         (long long)topt_json_whole_at(row, "failures"),
-        (long long)topt_json_whole_at(row, "later"));
+        (long long)topt_json_whole_at(row, "later"),
+        topt_json_number_at(row, "later_most_h"));
     printf("\n");
     for (i = 0; i < s->n; i++)
         printf("%-10s %s\n", s->result[i].policy,
                topt_cluster_policy_help(s->result[i].policy));
-    printf("later: jobs that took more than 10 %% longer than under %s\n",
-           s->result[0].policy);
+    printf(
+        "later: jobs that took more than 10 %% longer than under %s; by: the most that "
+        "any took longer\n",
+        s->result[0].policy);
 }
 
 static int put_svg(const struct session *s, struct topt_error *err)
@@ -254,6 +259,19 @@ static int put_svg(const struct session *s, struct topt_error *err)
     int rc = svg ? topt_write_file(s->a.svg, svg, strlen(svg), err)
                  : topt_nomem(err, "the drawing");
     free(svg);
+    return rc;
+}
+
+static int put_outcomes(const struct session *s, struct topt_error *err)
+{
+    struct topt_text t = {0};
+    topt_text_add(&t, TOPT_CLUSTER_OUTCOMES);
+    int rc = t.oom ? -1 : 0;
+    for (size_t i = 0; !rc && i < s->n; i++)
+        rc = topt_cluster_outcomes(&s->trace, &s->result[i], &t);
+    rc = rc ? topt_nomem(err, "the outcomes")
+            : topt_write_file(s->a.outcomes, t.s, t.len, err);
+    topt_text_fini(&t);
     return rc;
 }
 
@@ -267,6 +285,8 @@ static int answer(const struct session *s, struct topt_error *err)
         put_text(s, doc);
     if (!rc && s->a.svg)
         rc = put_svg(s, err);
+    if (!rc && s->a.outcomes)
+        rc = put_outcomes(s, err);
     json_decref(doc);
     return rc;
 }

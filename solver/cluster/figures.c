@@ -31,6 +31,7 @@ struct sums {
     size_t n;
     int64_t last_s, gpu_s;
     int64_t deaths, restarts, failures, later;
+    int64_t latest_s; /* the most that one of these took beyond what it is held to */
 };
 
 static void add(const struct topt_cluster_job *j, const struct topt_cluster_fate *f,
@@ -47,9 +48,13 @@ static void add(const struct topt_cluster_job *j, const struct topt_cluster_fate
     s->deaths += f->deaths;
     s->restarts += f->restarts;
     s->failures += f->failures;
-    if (asked && asked->end_s >= 0)
-        s->later +=
-            100 * jct > (100 + TOPT_CLUSTER_LATER_PERCENT) * (asked->end_s - j->submit_s);
+    if (!asked || asked->end_s < 0)
+        return;
+    int64_t held = asked->end_s - j->submit_s;
+    if (100 * jct <= (100 + TOPT_CLUSTER_LATER_PERCENT) * held)
+        return;
+    s->later++;
+    s->latest_s = topt_max(s->latest_s, jct - held);
 }
 
 static json_t *pack(const struct topt_cluster_trace *t,
@@ -60,14 +65,16 @@ static json_t *pack(const struct topt_cluster_trace *t,
     qsort(s->jct, s->n, sizeof *s->jct, by_size);
     qsort(s->slowdown, s->n, sizeof *s->slowdown, by_size);
     return json_pack(
-        "{s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I}",
+        "{s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, "
+        "s:f}",
         "policy", r->policy, "jobs", (json_int_t)s->n, "never", (json_int_t)(t->n - s->n),
         "jct_mean_h", jct, "jct_median_h", percentile(s->jct, s->n, 50), "jct_p99_h",
         percentile(s->jct, s->n, 99), "wait_mean_h", wait, "makespan_h",
         (double)s->last_s / 3600, "gpu_hours", (double)s->gpu_s / 3600, "slowdown_mean",
         slowdown, "slowdown_p99", percentile(s->slowdown, s->n, 99), "deaths",
         (json_int_t)s->deaths, "restarts", (json_int_t)s->restarts, "failures",
-        (json_int_t)s->failures, "later", (json_int_t)s->later);
+        (json_int_t)s->failures, "later", (json_int_t)s->later, "later_most_h",
+        (double)s->latest_s / 3600);
 }
 
 json_t *topt_cluster_figures(const struct topt_cluster_trace *t,
@@ -87,4 +94,17 @@ json_t *topt_cluster_figures(const struct topt_cluster_trace *t,
     free(s.wait);
     free(s.slowdown);
     return ret;
+}
+
+int topt_cluster_outcomes(const struct topt_cluster_trace *t,
+                          const struct topt_cluster_result *r, struct topt_text *out)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        const struct topt_cluster_fate *f = &r->fate[i];
+        topt_text_add(out, "%s,%zu,%lld,%lld,%lld,%lld,%lld,%d,%d,%d\n", r->policy, i,
+                      (long long)t->job[i].submit_s, (long long)f->start_s,
+                      (long long)f->end_s, (long long)f->gpus, (long long)f->gpu_s,
+                      f->deaths, f->restarts, f->failures);
+    }
+    return out->oom ? -1 : 0;
 }

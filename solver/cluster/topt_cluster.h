@@ -16,6 +16,7 @@
 
 #include "topt_allocate.h"
 #include "topt_error.h"
+#include "topt_text.h"
 
 enum { TOPT_CLUSTER_POINTS = 40, TOPT_CLUSTER_KINDS = 4, TOPT_CLUSTER_NAME = 48 };
 
@@ -146,6 +147,12 @@ void topt_cluster_result_fini(struct topt_cluster_result *r);
 json_t *topt_cluster_figures(const struct topt_cluster_trace *t,
                              const struct topt_cluster_result *r,
                              const struct topt_cluster_result *asked);
+/* Append a line for each job: TOPT_CLUSTER_OUTCOMES says which columns.  -1 without memory. */
+#define TOPT_CLUSTER_OUTCOMES                                                            \
+    "policy,job,submit_s,start_s,end_s,gpus,gpu_s,deaths,restarts,failures\n"
+int topt_cluster_outcomes(const struct topt_cluster_trace *t,
+                          const struct topt_cluster_result *r,
+                          struct topt_text *out) TOPT_MUST_CHECK;
 /* GPUs in use and asked for over time, a lane for each result, as SVG.  The caller frees it. */
 char *topt_cluster_svg(const struct topt_cluster_result *r, size_t n, int64_t gpus);
 

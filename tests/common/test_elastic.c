@@ -43,7 +43,8 @@ static void test_round(void)
 static void test_kinds(void)
 {
     struct topt_text t = {0}, kinds = {0};
-    struct topt_elastic e = {.shape = {{1, 4, 5, 0}, {1, 4, 9, 1}, {2, 4, 3, 2}}, .n = 3};
+    struct topt_elastic e = {
+        .shape = {{1, 4, 5, 0}, {1, 4, 9, 1}, {2, 4, 3, 2}}, .n = 3, .requeues = 1};
     struct topt_elastic back;
     char tag[TOPT_ELASTIC_NAME], name[TOPT_ELASTIC_NAME];
     is_int(topt_elastic_add_kind(&e, "fast,also"), 0, "what it was submitted to");
@@ -53,10 +54,11 @@ static void test_kinds(void)
     is_int(topt_elastic_add_kind(&e, "a;b"), -1, "nor what ends a word");
     is_int(topt_elastic_add_kind(&e, "a,"), -1, "no empty one");
     topt_elastic_word(&e, &t);
-    ok(!strcmp(t.s, "topt-elastic=1x4:5*,1x4:9@1,2x4:3@2;kinds=fast+also,slow,any"), "%s",
-       t.s);
+    ok(!strcmp(t.s,
+               "topt-elastic=1x4:5*,1x4:9@1,2x4:3@2;requeue;kinds=fast+also,slow,any"),
+       "%s", t.s);
     is_int(topt_elastic_read(t.s, &back), 1, "read");
-    ok(back.n == 3 && back.nkinds == 3 && back.shape[1].kind == 1 &&
+    ok(back.n == 3 && back.requeues && back.nkinds == 3 && back.shape[1].kind == 1 &&
            !strcmp(back.kind[0], "fast+also") && !strcmp(back.kind[2], "any"),
        "as it was");
     is_int(topt_elastic_kind_of(&back, "also,fast"), 0, "in whatever order");
@@ -104,6 +106,7 @@ static void test_refused(void)
         "topt-elastic=1x2:5*,1x2:9@1;kinds=a",   /* nor here */
         "topt-elastic=1x2:5*,1x2:9@9;kinds=a,b", /* too many */
         "topt-elastic=1x2:5*;kinds=a;kinds=b",   /* said twice */
+        "topt-elastic=1x2:5*;requeues",          /* no such word */
         "topt-elastic=1x2:5*;kinds=",            /* no partition */
         "topt-elastic=1x2:5*;kinds=a+",          /* an empty one */
         "topt-elastic=1x2:5*;kinds=a$(y)",       /* no name */

@@ -42,12 +42,12 @@ IDLE = "document.querySelector('#cancel').hidden && !/asking|searching|queued|re
 class Server:
     """A toptd of its own, and a tunnel to its socket."""
 
-    def __init__(self, folder, program, hw, *settings):
+    def __init__(self, folder, program, hw, *settings, **more):
         self.folder = tempfile.mkdtemp(dir=folder)
         os.chmod(self.folder, 0o755)
         self.socket = self.folder + "/s"
         self.log = open(self.folder + "/log", "w+")
-        env = {k: v for k, v in os.environ.items() if not k.startswith("TOPT_")}
+        env = {k: v for k, v in os.environ.items() if not k.startswith("TOPT_")} | more
         self.processes = [subprocess.Popen([program, "--socket", self.socket, "--state", self.folder + "/state",
                                             "--hw", hw, *settings], stdout=self.log, stderr=self.log, env=env)]
         for _ in range(1000):
@@ -531,6 +531,39 @@ def check_words(browser, server, question):
     ok(page.until("/no sequence parallelism/.test((document.querySelector('[data-name=sequence_parallel] .error') || {}).textContent)"), "and at the field that they name")
 
 
+WAITS = "document.querySelectorAll('#waits tbody tr').length"
+
+
+def check_queue(browser, folder):
+    """Slurm's queue is drawn: with names for operators, and of others' jobs without whose they are for who is none."""
+    slurm = "--scontrol", f"{SOURCES}/tests/daemon/pretended_slurm.sh"
+    server, down = Server(folder, TOPTD, "lab-cpu", *slurm), Server(folder, TOPTD, "lab-cpu", *slurm, SLURM_IS_DOWN="1")
+    for width, scheme in (1280, "light"), (360, "dark"):
+        page = browser.page(width, 800, scheme)
+        page.open(server.url)
+        ok(page.until(f"{WAITS} === 3"), f"{width} px: the jobs that wait are listed", text(page, "#waiting"))
+        said = text(page, "#waiting")
+        ok("4 of 8 GPUs are idle; 3 jobs wait" in said and "2 (ann)" in said and "8 → 4" in said and "when job 4 ends" in said,
+           f"{width} px: with who waits for what, and what would help", said)
+        ok(page.run("document.querySelectorAll('#spells .planned').length === 3 && document.querySelectorAll('#spells .asked').length === 3"), "each is drawn as planned and as asked")
+        ok(page.run("(([a, b]) => a && b && b.x.baseVal.value > a.x.baseVal.value)([...document.querySelectorAll('#spells .planned')])"), "job 3 begins after job 2")
+        ok(page.run("document.documentElement.scrollWidth <= innerWidth"), f"{width} px: nothing to scroll sideways")
+        pale = page.run(CONTRAST)
+        ok(not pale and not page.complaints(), f"{width} px: all text stands out from its ground, no complaint", pale + page.complaints())
+        if os.environ.get("DASHBOARD_PICTURES"):
+            page.picture(f"{os.environ['DASHBOARD_PICTURES']}/queue-{width}-{scheme}.png")
+    page = browser.page(1280, 900)
+    page.open(down.url)
+    ok(page.until("/Slurm is down/.test(document.querySelector('#idle').textContent)"), "where Slurm is down that is said: " + text(page, "#idle"))
+    if os.geteuid() == 0:
+        os.chmod(server.socket, 0o666)
+        page.open(server.tunnel(user=65534, group=65534, extra_groups=[]))
+        ok(page.until(f"{WAITS} === 3"), "a plain user sees the queue")
+        said = text(page, "#waiting")
+        ok(not re.search(r"\bann\b|\broot\b", said) and "4 (nobody)" in said and said.count("of another user") >= 2, "without whose the jobs of others are", said)
+    ok([s.end() for s in (server, down)] == [0, 0], "both servers end well")
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -545,8 +578,8 @@ def main():
     with open(config, "w") as f:
         json.dump(LLAMA, f)
     port = free_port()
-    real = Server(folder, TOPTD, "lab-cpu", "--listen", f"127.0.0.1:{port}")
-    fake = Server(folder, FAKE, "fake-hw")
+    real = Server(folder, TOPTD, "lab-cpu", "--listen", f"127.0.0.1:{port}", "--scontrol", "")
+    fake = Server(folder, FAKE, "fake-hw", "--scontrol", "")
     try:
         with Browser(CHROMIUM) as browser:
             check_files(real)
@@ -574,6 +607,7 @@ def main():
             check_downloads(browser, real, question, page.run("location.hash"), folder)
             check_columns(browser, real, question)
             check_words(browser, real, question)
+            check_queue(browser, folder)
             for p in page, again:
                 ok(not p.complaints(), "the console has no complaint", p.complaints())
             again.run("document.body.append(Object.assign(document.createElement('script'), {text: 'document.title = \"inline\"'}))")

@@ -72,14 +72,14 @@ class Reply:
 class Server:
     """A toptd of its own; its replies are held against the description."""
 
-    def __init__(self, program, hw):
+    def __init__(self, program, hw, *settings):
         self.folder = tempfile.mkdtemp(prefix="toptd-openapi-")
         self.socket = self.folder + "/s"
         self.log = open(self.folder + "/log", "w")
         env = {k: v for k, v in os.environ.items() if not k.startswith("TOPT_")}
         self.process = subprocess.Popen(
             [program, "--socket", self.socket, "--state", self.folder + "/state", "--hw", hw,
-             "--max-table-bytes", str(1 << 61)],
+             "--max-table-bytes", str(1 << 61), *settings],
             stdout=self.log, stderr=self.log, env=env)
         self.doc = self.connection = None
         for _ in range(500):
@@ -461,6 +461,18 @@ def exercise(server):
     ask("GET", f"/v1/models/small/frontier?{small}&gpus=2"), ask("GET", f"/v1/models/small/frontier?{small}")
 
 
+def exercise_queue(server):
+    """Slurm's, of a pretended one."""
+    ask = server.ask
+    ask("GET", "/v1/queue?colour=red")
+    for _ in range(100):
+        r = ask("GET", "/v1/queue")
+        if r.status != 202:
+            break
+        time.sleep(0.1)
+    ok(r.status == 200 and [j["job"] for j in r.json["jobs"]] == [2, 3, 4], "GET /v1/queue has the jobs that wait", r.json)
+
+
 def exercise_tasks(server):
     """Long searches, which the planner of the tests can do."""
     ask = server.ask
@@ -492,13 +504,15 @@ def exercise_tasks(server):
 
 def main():
     fake, real = Server(FAKE, "fake-hw"), Server(TOPTD, "lab-cpu")
+    slurm = Server(TOPTD, "lab-cpu", "--scontrol", os.path.dirname(os.path.abspath(__file__)) + "/pretended_slurm.sh")
     path = real.folder + "/openapi.json"
     with open(path, "w") as file:
         json.dump(real.doc, file)
     check_document(real.doc, path)
-    for server in fake, real:
+    for server in fake, real, slurm:
         server.doc = plain(server.doc)
     exercise(real)
+    exercise_queue(slurm)
     exercise_tasks(fake)
     check_methods(fake)
     SAMPLES["hw"] = ["fake-hw", "other-hw"]
@@ -518,17 +532,17 @@ def main():
         entrance.check_good(words_only=True)
         entrance.check_words()
     operations = {o["operationId"] for ms in real.doc["paths"].values() for m, o in ms.items() if m in METHODS}
-    answered = {name for name, status in fake.seen | real.seen if status < 300}
+    answered = {name for name, status in fake.seen | real.seen | slurm.seen if status < 300}
     ok(operations == answered, f"each of {len(operations)} operations was asked for and answered",
        operations - answered)
     told = {(o["operationId"], p["name"]) for ms in real.doc["paths"].values() for m, o in ms.items() if m in METHODS
             for p in (follow(real.doc, p) for p in o.get("parameters", [])) if p["in"] == "query"}
     taken = fake.taken | real.taken
     ok(told <= taken, f"each of their {len(told)} parameters was taken", told - taken)
-    wrong = fake.wrong + real.wrong
+    wrong = fake.wrong + real.wrong + slurm.wrong
     ok(not wrong, "every reply has a status, a type and a body as described", "\n".join(wrong[:8]))
-    statuses = [server.end() for server in (fake, real)]
-    ok(statuses == [0, 0], "both servers end well", statuses)
+    statuses = [server.end() for server in (fake, real, slurm)]
+    ok(statuses == [0, 0, 0], "the servers end well", statuses)
     return kit.finish()
 
 

@@ -1,5 +1,6 @@
 /* rightsize_kill_test.c - topt rightsize killed at each of its requests to Slurm, before it is carried
- * out, after any of its words, or after all of it, and in the middle of each line of its log.  The next
+ * out, after any of its words, or after all of it, and in the middle of each line of its log: as it changes jobs that
+ * wait, takes that back, and stops one that runs.  The next
  * run, which may be killed in the same way, has to leave each job as a run that nobody killed leaves it.
  *
  * Usage: daemon_rightsize_kill TOPT-RIGHTSIZE [all], "all": each pair of points at which two runs are
@@ -14,21 +15,38 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tap.h"
 #include "topt_text.h"
 
-enum { JOBS = 2, VALUES = 8, POINTS = 256, LOG = 1 << 16 };
+enum { JOBS = 2, VALUES = 12, POINTS = 256, LOG = 1 << 16 };
 
 /* What an update may say, and what a job has of it. */
 static const char *const words[VALUES] = {
     "NumNodes=", "NumTasks=",    "TasksPerNode=", "Gres=gpu:",
-    "NumCPUs=",  "MinCPUsNode=", "TimeLimit=",    "Partition=p"};
-enum { NODES, TASKS, TASKS_EACH, GPUS_EACH, CPUS, CPUS_EACH, MINUTES, PARTITION };
+    "NumCPUs=",  "MinCPUsNode=", "TimeLimit=",    "Partition=p",
+    "Priority=", "(state)",      "(restarts)",    "(looks)"};
+enum {
+    NODES,
+    TASKS,
+    TASKS_EACH,
+    GPUS_EACH,
+    CPUS,
+    CPUS_EACH,
+    MINUTES,
+    PARTITION,
+    PRIORITY,
+    STATE,
+    RESTARTS,
+    LOOKS /* until it has stopped */
+};
+enum { WAITS, RUNS, STOPS, IS_HELD }; /* states */
 
 struct lab {
     int job[JOBS][VALUES];
+    int is_reserved;
     int calls;
     int at,
         words; /* the call at which the parent is killed, after so many words; 0: none */
@@ -37,7 +55,10 @@ struct lab {
 };
 
 static const struct lab fresh = {
-    .job = {{1, 4, 4, 4, 4, 4, 60, 0}, {1, 4, 4, 4, 4, 4, 60, 0}}};
+    .job = {{1, 4, 4, 4, 4, 4, 60, 0, 10}, {1, 4, 4, 4, 4, 4, 60, 0, 9}}};
+/* The first asked for two GPUs and runs on four; the second waits for two. */
+static const struct lab grown = {
+    .job = {{1, 4, 4, 4, 4, 4, 60, 0, 10, RUNS}, {1, 2, 2, 2, 2, 2, 5, 0, 9}}};
 static char folder[] = "/tmp/topt-kill.XXXXXX";
 static const char *program; /* topt-rightsize */
 static char self[4096];
@@ -71,18 +92,66 @@ static off_t log_size(void)
 static const char *const plans[JOBS] = {"1x1:4000000000,1x2:2000000000,1x4:1000000000*",
                                         "1x4:1000000000*,1x2:2000000000@1;kinds=p0,p1"};
 
+/* A time so many minutes from now. */
+static const char *at(int minutes, char ret[32])
+{
+    time_t t = time(NULL) + 60 * minutes;
+    struct tm tm;
+    strftime(ret, 32, "%Y-%m-%dT%H:%M:%S", localtime_r(&t, &tm));
+    return ret;
+}
+
+/* Of 'grown': the second is of no plan, and its lateness a matter of minutes. */
+static void show_grown(const struct lab *l, int i)
+{
+    static const char *const states[] = {"PENDING", "RUNNING", "COMPLETING", "PENDING"};
+    const int *v = l->job[i];
+    char start[32], end[32], submitted[32];
+    int is_held = v[STATE] == STOPS || v[STATE] == IS_HELD;
+    if (i)
+        at(-1, submitted);
+    else /* another time, once it was requeued */
+        snprintf(submitted, sizeof submitted, "2026-11-23T06:07:%02d", v[RESTARTS] % 60);
+    printf(
+        "JobId=%d JobName=wrap UserId=u(1) Priority=%d JobState=%s Reason=%s Requeue=1 "
+        "Restarts=%d BatchFlag=1 TimeLimit=%02d:%02d:00 SubmitTime=%s "
+        "StartTime=%s EndTime=%s Partition=p0 NodeList=%s NumNodes=%d NumCPUs=%d "
+        "NumTasks=%d "
+        "CPUs/Task=1 NtasksPerN:B:S:C=%d:0:*:* MinCPUsNode=%d "
+        "TresPerNode=gres:gpu:%d%s\n",
+        i + 1, is_held ? 0 : v[PRIORITY], states[v[STATE]],
+        is_held ? "job_requeued_in_held_state" : "Resources", v[RESTARTS],
+        v[MINUTES] / 60, v[MINUTES] % 60, submitted, at(-20, start), at(40, end),
+        v[STATE] == RUNS ? "n1" : "(null)", v[NODES], v[CPUS], v[TASKS], v[TASKS_EACH],
+        v[CPUS_EACH], v[GPUS_EACH],
+        i ? ""
+          : " Comment=topt-elastic=1x2:2000000000*,1x4:1000000000;requeue  StdErr=/x");
+}
+
 static void show_job(const struct lab *l, int i)
 {
     const int *v = l->job[i];
+    if (getenv("TOPT_LAB_GROWN")) {
+        show_grown(l, i);
+        return;
+    }
     printf("JobId=%d JobName=wrap UserId=u(1) Priority=%d JobState=PENDING "
            "Reason=Resources BatchFlag=1 TimeLimit=%02d:%02d:00 "
            "SubmitTime=2026-11-23T06:07:01 Partition=p%d NumNodes=%d-%d NumCPUs=%d "
            "NumTasks=%d CPUs/Task=1 NtasksPerN:B:S:C=%d:0:*:* MinCPUsNode=%d "
            "Comment=topt-elastic=%s  StdErr=/x "
            "TresPerNode=gres:gpu:%d\n",
-           i + 1, 10 - i, v[MINUTES] / 60, v[MINUTES] % 60, v[PARTITION], v[NODES],
+           i + 1, v[PRIORITY], v[MINUTES] / 60, v[MINUTES] % 60, v[PARTITION], v[NODES],
            v[NODES], v[CPUS], v[TASKS], v[TASKS_EACH], v[CPUS_EACH], plans[i],
            v[GPUS_EACH]);
+}
+
+/* GPUs of the first node in use. */
+static int used(const struct lab *l)
+{
+    return !getenv("TOPT_LAB_GROWN")                               ? 2
+           : l->job[0][STATE] == RUNS || l->job[0][STATE] == STOPS ? l->job[0][GPUS_EACH]
+                                                                   : 0;
 }
 
 static void show(const struct lab *l, const char *what)
@@ -94,9 +163,9 @@ static void show(const struct lab *l, const char *what)
                    "State=UP\n",
                    i);
     for (int i = 1; i <= 2 && !strcmp(what, "node"); i++)
-        printf("NodeName=n%d CPUEfctv=16 Gres=gpu:4(S:0) GresUsed=gpu:2(IDX:0-1) "
-               "CPUAlloc=2 AllocMem=0 RealMemory=4000 State=MIXED Partitions=p%d\n",
-               i, i - 1);
+        printf("NodeName=n%d CPUEfctv=16 Gres=gpu:4(S:0) GresUsed=gpu:%d(IDX:0-1) "
+               "CPUAlloc=%d AllocMem=0 RealMemory=4000 State=MIXED Partitions=p%d\n",
+               i, i == 1 ? used(l) : 2, i == 1 ? used(l) : 2, i - 1);
     if (sscanf(what, "job=%d", &job) == 1)
         show_job(l, job - 1);
     for (int i = 0; i < JOBS && !strcmp(what, "job"); i++)
@@ -113,6 +182,26 @@ static void update(struct lab *l, char **word, int n)
                 v[k] = atoi(word[i] + strlen(words[k]));
 }
 
+/* What is said beside looks and updates: whether it was. */
+static int act(struct lab *l, const char *what, const char *on)
+{
+    int *v = l->job[0];
+    int is_of_grown = getenv("TOPT_LAB_GROWN") != NULL;
+    if (!strcmp(what, "create") || !strcmp(what, "delete"))
+        l->is_reserved = *what == 'c';
+    else if (is_of_grown && !strcmp(what, "requeuehold") && v[STATE] == RUNS &&
+             atoi(on) == 1) {
+        v[STATE] = STOPS;
+        v[RESTARTS]++;
+        v[LOOKS] = 2;
+    } else if (is_of_grown && !strcmp(what, "release") && v[STATE] == IS_HELD) {
+        v[STATE] = WAITS;
+        v[PRIORITY] = 1; /* the last */
+    } else
+        return 0;
+    return 1;
+}
+
 static int be_scontrol(int argc, char **argv)
 {
     struct lab l;
@@ -120,14 +209,20 @@ static int be_scontrol(int argc, char **argv)
     snprintf(folder, sizeof folder, "%s", getenv("TOPT_LAB"));
     lab_move(0, &l);
     int is_last = ++l.calls == l.at;
-    l.most[l.calls] = n;
+    int *v = l.job[0];
+    if (v[STATE] == STOPS && --v[LOOKS] <= 0)
+        v[STATE] = IS_HELD;
+    int is_act = !is_update && *argv[1] != '-';
+    l.most[l.calls] = is_act ? 1 : n; /* done, or not yet */
     l.log[l.calls] = log_size();
     if (is_update)
         update(&l, argv + 2, is_last ? l.words : n);
+    else if (is_act && (!is_last || l.words))
+        act(&l, argv[1], argv[2]);
     lab_move(1, &l);
     if (is_last)
         kill(getppid(), SIGKILL);
-    else if (!is_update)
+    else if (!is_update && !is_act)
         show(&l, argv[3]);
     return 0;
 }
@@ -139,7 +234,7 @@ static int run(int is_undo, int at, int after, struct lab *l)
 {
     const char *args[] = {program,    "--apply", "--scontrol",
                           self,       "--log",   path("log"),
-                          "--settle", "0",       is_undo ? "--undo" : NULL,
+                          "--settle", "0",       is_undo ? "--undo" : "--requeue",
                           NULL};
     int status;
     l->calls = 0;
@@ -165,7 +260,7 @@ static int run(int is_undo, int at, int after, struct lab *l)
 
 static int is_same(const struct lab *a, const struct lab *b)
 {
-    return !memcmp(a->job, b->job, sizeof a->job);
+    return !memcmp(a->job, b->job, sizeof a->job) && a->is_reserved == b->is_reserved;
 }
 
 static void print(const struct lab *l)
@@ -283,7 +378,7 @@ static void test_stage(struct stage *s, int step_calls, int step_bytes)
 {
     struct lab l;
     begin(s, &l);
-    ok(!run(s->is_undo, 0, 0, &l) && !is_same(&l, &s->from), "%s changes both jobs",
+    ok(!run(s->is_undo, 0, 0, &l) && !is_same(&l, &s->from), "%s changes the jobs",
        s->name);
     s->whole = l;
     print(&l);
@@ -291,11 +386,25 @@ static void test_stage(struct stage *s, int step_calls, int step_bytes)
     test_lines(s, step_bytes);
 }
 
+/* A running job is stopped, made smaller and waits again in its place. */
+static void test_stop(int is_all)
+{
+    static struct stage stop = {.name = "a stop"};
+    stop.from = grown;
+    setenv("TOPT_LAB_GROWN", "1", 1);
+    test_stage(&stop, is_all ? 1 : 29, is_all ? 1 : 127);
+    const int *v = stop.whole.job[0];
+    ok(v[STATE] == WAITS && v[GPUS_EACH] == 2 && v[PRIORITY] == 10 && v[RESTARTS] == 1 &&
+           !stop.whole.is_reserved,
+       "it waits with what it asked for, in its place, and nothing is reserved");
+    unsetenv("TOPT_LAB_GROWN");
+}
+
 int main(int argc, char **argv)
 {
     static struct stage change = {.name = "a change"},
                         undo = {.name = "an undo", .is_undo = 1};
-    if (argc > 3 && getenv("TOPT_LAB"))
+    if (argc > 2 && getenv("TOPT_LAB"))
         return be_scontrol(argc, argv);
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (argc < 2 || n < 0 || !mkdtemp(folder))
@@ -303,7 +412,7 @@ int main(int argc, char **argv)
     program = argv[1];
     int is_all = argc > 2;
     change.from = fresh;
-    test_stage(&change, is_all ? 1 : 11, is_all ? 1 : 61);
+    test_stage(&change, is_all ? 1 : 29, is_all ? 1 : 127);
     begin(&change, &undo.from);
     run(0, 0, 0, &undo.from);
     size_t len;
@@ -313,8 +422,9 @@ int main(int argc, char **argv)
     memcpy(undo.log, log, len);
     undo.log_len = len;
     free(log);
-    test_stage(&undo, is_all ? 1 : 11, is_all ? 1 : 61);
+    test_stage(&undo, is_all ? 1 : 29, is_all ? 1 : 127);
     ok(is_same(&undo.whole, &fresh), "and is as it was");
+    test_stop(is_all);
     static const char *const files[] = {"lab", "log", "said"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         unlink(path(files[i]));

@@ -340,6 +340,72 @@ static void test_arrays(void)
     limit = "01:00:00";
 }
 
+/* A time so many minutes from now, as Slurm writes it. */
+static const char *at(int minutes)
+{
+    static char ret[4][32];
+    static int next;
+    time_t t = now_s + 60 * minutes;
+    struct tm tm;
+    next = (next + 1) % 4;
+    strftime(ret[next], sizeof *ret, "%Y-%m-%dT%H:%M:%S", localtime_r(&t, &tm));
+    return ret[next];
+}
+
+/* Job 1 asked for two GPUs and has run for 20 min on all four of n1; job 2 wants two for so many minutes. */
+static void stops(const char *text, const char *agrees, int can_requeue, int minutes,
+                  int64_t settle_s, int requeues, const char *want)
+{
+    struct site_slurm s;
+    struct site_queue q;
+    struct rightsize_plan p;
+    struct topt_error err = {0};
+    struct topt_text jobs = {0}, is = {0};
+    struct rightsize_limits limits = usual;
+    limits.settle_s = settle_s;
+    limits.requeues = requeues;
+    topt_text_add(
+        &jobs,
+        "JobId=1 UserId=u(1) Priority=9 JobState=RUNNING Reason=None Requeue=%d "
+        "Restarts=0 BatchFlag=1 TimeLimit=01:00:00 SubmitTime=%s StartTime=%s "
+        "EndTime=%s Partition=gpu NodeList=n1 NumNodes=1 NumCPUs=4 NumTasks=4 "
+        "CPUs/Task=1 NtasksPerN:B:S:C=4:0:*:* MinCPUsNode=4 "
+        "Comment=" SHAPES("", "*", "", "") "%s  StdErr=/x TresPerNode=gres:gpu:4\n",
+        can_requeue, at(-30), at(-20), at(40), agrees);
+    topt_text_add(&jobs,
+                  "JobId=2 UserId=v(2) Priority=8 JobState=PENDING Reason=Resources "
+                  "BatchFlag=1 TimeLimit=%d SubmitTime=%s Partition=gpu NumNodes=1-1 "
+                  "NumCPUs=2 NumTasks=2 CPUs/Task=1 NtasksPerN:B:S:C=2:0:*:* "
+                  "MinCPUsNode=2 TresPerNode=gres:gpu:2\n",
+                  minutes, at(-1));
+    read_nodes(4, 4, &s);
+    if (site_queue_read(jobs.s, &q, &err) ||
+        rightsize_decide(&s, &q, NULL, 0, &limits, now_s, &p, &err))
+        abort();
+    for (size_t i = 0; i < p.nstops; i++) {
+        const struct topt_elastic_shape *to = &p.stop[i].job->elastic.shape[p.stop[i].to];
+        topt_text_add(&is, "%lld:%lldx%lld", (long long)p.stop[i].job->id,
+                      (long long)to->nodes, (long long)to->gpus_per_node);
+    }
+    ok(!strcmp(is.s ? is.s : "", want), "%s: %s%s%s", text, is.s ? is.s : "none stops",
+       p.nstops ? ", " : "", p.nstops ? p.stop[0].why : "");
+    rightsize_plan_fini(&p);
+    site_queue_fini(&q);
+    site_slurm_fini(&s);
+    topt_text_fini(&jobs);
+    topt_text_fini(&is);
+}
+
+static void test_stops(void)
+{
+    stops("it agreed, and another is late", ";requeue", 1, 10, 600, 1, "1:1x2");
+    stops("not told to stop any", ";requeue", 1, 10, 600, 0, "");
+    stops("it did not agree", "", 1, 10, 600, 1, "");
+    stops("Slurm may not requeue it", ";requeue", 0, 10, 600, 1, "");
+    stops("it has just begun", ";requeue", 1, 10, 1800, 1, "");
+    stops("a long job is late by less than a tenth", ";requeue", 1, 600, 600, 1, "");
+}
+
 static void test_left_alone(void)
 {
     struct topt_text t = {0};
@@ -707,6 +773,7 @@ int main(void)
     test_kinds();
     test_timeline();
     test_arrays();
+    test_stops();
     test_left_alone();
     test_change();
     test_change_kind();

@@ -332,6 +332,7 @@ RULES = (
     (r"cmake ", cannot("it is how this was built")),
     (r"git clone", cannot("the address is yours")),
     (r"topt plan llama-3.1-8b.json --hw ours.json", by("tests/solver/answers.sh", "ours.json")),
+    (r"sbatch .*--topt-elastic=requeue", by("tests/slurm/test_requeue.sh", "grown requeue,8")),
     (r"sbatch .*--topt-elastic=kinds", by("tests/slurm/test_kinds.sh", "--topt-elastic=kinds")),
     (r"topt calibrate HW ", by("tests/solver/calibrate_test.py", '"calibrate"')),
     (r"apt |dpkg-buildpackage", by("deploy/package-test.sh", "apt-get -qq install")),
@@ -366,6 +367,7 @@ RULES = (
     (r"topt plan MODEL|topt plan \.\.\.", plainly),
     (r"topt plan config.json --hw a100-v100", lambda line: run(
         line.replace("plan.json", "groups.json").replace("config.json", "gpt-small.json").replace("384", "12"))),
+    (r"topt rightsize --requeue", by("tests/slurm/test_requeue.sh", "--requeue --settle")),
     (r"topt report", by("tests/slurm/test_report.sh", '"$TOPT" report')),
     (r"topt rightsize", by("tests/slurm/test_rightsize.sh", "rightsize --apply")),
     (r"topt compare", by("tests/house/schemas.sh", '"$topt" compare')),

@@ -206,8 +206,18 @@ static void test_elastic(void)
     give(&ask, TOPT_ASK_ELASTIC, "kinds,2,4");
     ok(topt_ask_kinds(&ask) && topt_ask_elastic(&ask, counts, 3) == 2 && counts[1] == 4,
        "kinds and numbers");
-    static const char *const bad[] = {"kinds,", "kinds,no", "kinds,kinds", "kind",
-                                      "kinds2"};
+    is_int(topt_ask_requeues(&ask), 0, "of requeues nothing");
+    give(&ask, TOPT_ASK_ELASTIC, "requeue");
+    ok(topt_ask_requeues(&ask) && !topt_ask_kinds(&ask) &&
+           topt_ask_elastic(&ask, counts, 3) == 0,
+       "requeue alone is that and auto");
+    give(&ask, TOPT_ASK_ELASTIC, "requeue,kinds,8");
+    ok(topt_ask_requeues(&ask) && topt_ask_kinds(&ask) &&
+           topt_ask_elastic(&ask, counts, 3) == 1 && counts[0] == 8,
+       "requeue, kinds and a number, in any order");
+    static const char *const bad[] = {
+        "kinds,", "kinds,no",   "kinds,kinds", "kind",
+        "kinds2", "requeue,no", "requeue,",    "kinds,requeue,kinds"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         is_int(topt_ask_check_value(TOPT_ASK_ELASTIC, bad[i], NULL), -1, "'%s'", bad[i]);
     is_int(topt_ask_check_value(TOPT_ASK_ELASTIC, "kinds,auto", NULL), 0,

@@ -256,11 +256,14 @@ static void choose(const char *word)
     }
 }
 
+/* Where nobody answers, the whole of this is waited for. */
+static char soon[] = "timeout_ms=200";
+
 /* A model in a file of this test's own; procfs files have no size but are regular. */
 static int submit(const char *const *words)
 {
     char url[64] = "url=http://127.0.0.1:1";
-    char *argv[] = {url};
+    char *argv[] = {url, soon};
     pid_t server = answer ? serve(answer, url, sizeof url) : 0;
     struct topt_ask ask = {0};
     topt_submit_begin();
@@ -272,7 +275,7 @@ static int submit(const char *const *words)
                 abort();
         }
     }
-    int rc = topt_submit(NULL, &ask, 1, argv);
+    int rc = topt_submit(NULL, &ask, answer ? 1 : 2, argv);
     topt_ask_fini(&ask);
     if (server) {
         kill(server, SIGKILL);
@@ -618,26 +621,26 @@ static void test_moldable_time(void)
 /* The callbacks themselves. */
 static void test_callbacks(void)
 {
-    char url[64] = "url=http://127.0.0.1:1", *argv[] = {url};
+    char url[64] = "url=http://127.0.0.1:1", *argv[] = {url, soon};
     context = S_CTX_ALLOCATOR;
-    ok(slurm_spank_init(NULL, 1, argv) == ESPANK_SUCCESS, "init");
+    ok(slurm_spank_init(NULL, 2, argv) == ESPANK_SUCCESS, "init");
     is_int(registrations, TOPT_ASK_COUNT, "all options are registered");
     choose("topt-mode=mini-time");
     choose("topt-mode=mini-parallelism");
     choose("topt-model=/proc/self/stat");
     choose("topt-on-error=submit");
-    ok(slurm_spank_init_post_opt(NULL, 1, argv) == ESPANK_SUCCESS &&
+    ok(slurm_spank_init_post_opt(NULL, 2, argv) == ESPANK_SUCCESS &&
            strstr(said, "is submitted as"),
        "nobody there: %s", said);
-    ok(slurm_spank_exit(NULL, 1, argv) == ESPANK_SUCCESS, "exit");
+    ok(slurm_spank_exit(NULL, 2, argv) == ESPANK_SUCCESS, "exit");
     const spank_context_t elsewhere[] = {S_CTX_SLURMD, S_CTX_JOB_SCRIPT, S_CTX_ERROR};
     said[0] = '\0';
     for (int i = 0; i < 3; i++) {
         context = elsewhere[i];
         registrations = 0;
-        ok(slurm_spank_init(NULL, 1, argv) == ESPANK_SUCCESS && registrations == 0 &&
-               slurm_spank_init_post_opt(NULL, 1, argv) == ESPANK_SUCCESS &&
-               slurm_spank_task_init(NULL, 1, argv) == ESPANK_SUCCESS && !*said,
+        ok(slurm_spank_init(NULL, 2, argv) == ESPANK_SUCCESS && registrations == 0 &&
+               slurm_spank_init_post_opt(NULL, 2, argv) == ESPANK_SUCCESS &&
+               slurm_spank_task_init(NULL, 2, argv) == ESPANK_SUCCESS && !*said,
            "nothing to do in context %d", (int)context);
     }
 }
