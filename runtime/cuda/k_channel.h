@@ -182,7 +182,7 @@ DEVICE int64_t mean_of(const struct cu_channels *c, int64_t i)
 
 DEVICE wide mean_rstd(const struct cu_channels *c, int64_t r)
 {
-    return W(1 / sqrt((double)STAT(c->var)[r] + c->eps));
+    return W(rstd_of((double)STAT(c->var)[r], c->eps));
 }
 
 KERNEL channels_mean_rows(CALL(cu_channels) c)

@@ -28,12 +28,6 @@ DEVICE double sum_of_best_two(const double *score, int64_t n)
     return first + second;
 }
 
-/* What a weight is a share of: powers, or sigmoids of the logits. */
-DEVICE double share_of(const struct cu_route *c, double x, double most)
-{
-    return c->sigmoid ? 1 / (1 + exp(-x)) : exp(x - most);
-}
-
 /* Where sigmoids alone would decide their logits do, which are never the same 1. */
 DEVICE double score_of(const struct cu_route *c, double x, double share, int64_t e)
 {
@@ -91,7 +85,7 @@ KERNEL route_tokens_rows(CALL(cu_route) c)
         {
             for (int64_t e = t; e < c.experts; e += THREADS) {
                 double x = (double)get(IN(c.logit), at + e);
-                weight[e] = share_of(&c, x, most);
+                weight[e] = route_share(c.sigmoid, x, most);
                 score[e] = score_of(&c, x, weight[e], e);
             }
         }
@@ -187,7 +181,7 @@ KERNEL route_slopes_rows(CALL(cu_route) c)
         {
             for (int64_t e = t; e < c.experts; e += THREADS) {
                 double x = (double)get(IN(c.logit), at + e);
-                double left = c.sigmoid ? 1 / (1 + exp(x)) : 1;
+                double left = route_left(c.sigmoid, x);
                 double dg = c.kept[at + e] ? (double)get(IN(c.dg), at + e) : 0;
                 put(OUT(c.dlogit), at + e,
                     N((double)STAT(c.weight)[at + e] * left * (dg - mean)));
@@ -354,8 +348,8 @@ DEVICE void activate_experts(const struct cu_call *c, int to)
     const real *h = IN(c->value[EXPERTS_H]);
     EACH(i, elements(c, to))
     put(OUT(c->value[to]), i,
-        c->gated ? activate(c, get(h, 2 * i)) * get(h, 2 * i + 1)
-                 : activate(c, get(h, i)));
+        c->gated ? activated(c, get(h, 2 * i)) * get(h, 2 * i + 1)
+                 : activated(c, get(h, i)));
 }
 
 KERNEL experts_act_each(CALL(cu_call) c)
@@ -393,7 +387,7 @@ KERNEL experts_slopes_each(CALL(cu_call) c)
         }
         num gate = get(h, 2 * i), up = get(h, 2 * i + 1);
         put(dh, 2 * i, da * up * slope(&c, gate));
-        put(dh, 2 * i + 1, da * activate(&c, gate));
+        put(dh, 2 * i + 1, da * activated(&c, gate));
     }
 }
 

@@ -36,7 +36,7 @@ DEVICE wide norm_mu(const struct cu_call *c, int64_t row)
 
 DEVICE wide norm_rstd(const struct cu_call *c, int64_t row)
 {
-    return W(1 / sqrt((double)STAT(c->value[NORM_V])[row] + c->eps));
+    return W(rstd_of((double)STAT(c->value[NORM_V])[row], c->eps));
 }
 
 KERNEL norm_mean_rows(CALL(cu_call) c)
@@ -106,8 +106,8 @@ KERNEL norm_apply_rows(CALL(cu_call) c)
         PHASE
         {
             for (int64_t j = t; j < d; j += THREADS) {
-                num y =
-                    (get(IN(c.value[NORM_X]), r * d + j) - mu) * rstd * norm_gain(&c, j);
+                num y = normed(get(IN(c.value[NORM_X]), r * d + j), mu, rstd) *
+                        norm_gain(&c, j);
                 put(OUT(c.value[NORM_Y]), r * d + j,
                     c.value[NORM_B] ? y + get(IN(c.value[NORM_B]), j) : y);
             }
@@ -185,9 +185,9 @@ KERNEL norm_bwd_apply_rows(CALL(cu_call) c)
         {
             for (int64_t j = t; j < d; j += THREADS) {
                 int64_t at = r * d + j;
-                num xhat = (get(IN(c.value[NORM_X]), at) - mu) * rstd;
                 num g = norm_gain(&c, j) * get(IN(c.grad[NORM_Y]), at);
-                put(OUT(c.grad[NORM_X]), at, rstd * (g - s1 - xhat * s2));
+                put(OUT(c.grad[NORM_X]), at,
+                    norm_slope(g, get(IN(c.value[NORM_X]), at), mu, rstd, s1, s2));
             }
         }
     }

@@ -54,17 +54,16 @@ KERNEL lstm_fwd_each(CALL(cu_call) c)
     {
         struct rec_cell x =
             rec_cell_of(&c, quotient(i, c.cols[REC_Y]), rest(i, c.cols[REC_Y]));
-        num gate[4];
-        for (int k = 0; k < 4; k++) {
-            num z =
+        num sum[4], gate[4], cell;
+        for (int k = 0; k < 4; k++)
+            sum[k] =
                 rec_get(&c, REC_PRE, 4 * x.at + k) + rec_get(&c, REC_Z, 4 * x.out + k);
-            gate[k] = k == 2 ? TANH(z) : sigmoid(z);
+        num y = lstm_cell(sum, rec_before(&c, &x), gate, &cell);
+        for (int k = 0; k < 4; k++)
             rec_put(&c, REC_GATES, 4 * x.at + k, gate[k]);
-        }
-        num cell = gate[1] * rec_before(&c, &x) + gate[0] * gate[2];
         rec_put(&c, REC_STATE, x.at, cell);
-        rec_put(&c, REC_Y, x.at, gate[3] * TANH(cell));
-        rec_put(&c, REC_H, x.out, gate[3] * TANH(cell));
+        rec_put(&c, REC_Y, x.at, y);
+        rec_put(&c, REC_H, x.out, y);
     }
 }
 
@@ -80,22 +79,18 @@ KERNEL lstm_bwd_each(CALL(cu_call) c)
     {
         struct rec_cell x =
             rec_cell_of(&c, quotient(i, c.cols[REC_Y]), rest(i, c.cols[REC_Y]));
-        num in = rec_get(&c, REC_GATES, 4 * x.at);
-        num forget = rec_get(&c, REC_GATES, 4 * x.at + 1);
-        num g = rec_get(&c, REC_GATES, 4 * x.at + 2);
-        num o = rec_get(&c, REC_GATES, 4 * x.at + 3);
-        num before = rec_before(&c, &x), now = TANH(rec_get(&c, REC_STATE, x.at));
-        num dh = rec_dh(&c, &x);
-        num dc =
-            dh * o * (1 - now * now) + (x.last ? N(0) : rec_get(&c, REC_CARRY, x.out));
-        num d[4] = {dc * g * in * (1 - in), dc * before * forget * (1 - forget),
-                    dc * in * (1 - g * g), dh * now * o * (1 - o)};
+        num gate[4], d[4], before = rec_before(&c, &x);
+        for (int k = 0; k < 4; k++)
+            gate[k] = rec_get(&c, REC_GATES, 4 * x.at + k);
+        num carry =
+            lstm_slopes(gate, before, rec_get(&c, REC_STATE, x.at), rec_dh(&c, &x),
+                        x.last ? N(0) : rec_get(&c, REC_CARRY, x.out), d);
         for (int k = 0; k < 4; k++) {
             rec_put(&c, REC_GATES, 4 * x.at + k, d[k]);
             if (c.grad[REC_PRE])
                 put(OUT(c.grad[REC_PRE]), 4 * x.at + k, d[k]);
         }
-        rec_put(&c, REC_CARRY, x.out, dc * forget);
+        rec_put(&c, REC_CARRY, x.out, carry);
         rec_put(&c, REC_STATE, x.at,
                 x.first
                     ? N(0)
@@ -115,16 +110,15 @@ KERNEL gru_fwd_each(CALL(cu_call) c)
     {
         int64_t j = rest(i, c.cols[REC_Y]);
         struct rec_cell x = rec_cell_of(&c, quotient(i, c.cols[REC_Y]), j);
-        num r = sigmoid(rec_get(&c, REC_PRE, 3 * x.at) + rec_get(&c, REC_Z, 3 * x.out));
-        num u = sigmoid(rec_get(&c, REC_PRE, 3 * x.at + 1) +
-                        rec_get(&c, REC_Z, 3 * x.out + 1));
+        num sum[3], gate[3];
+        for (int k = 0; k < 3; k++)
+            sum[k] = rec_get(&c, REC_PRE, 3 * x.at + k) +
+                     (k < 2 ? rec_get(&c, REC_Z, 3 * x.out + k) : N(0));
         num q = rec_get(&c, REC_Z, 3 * x.out + 2) + rec_get(&c, GRU_BH, j);
-        num n = TANH(rec_get(&c, REC_PRE, 3 * x.at + 2) + r * q);
-        num y = (1 - u) * n + u * rec_before(&c, &x);
+        num y = gru_cell(sum, q, rec_before(&c, &x), gate);
         rec_put(&c, GRU_Q, x.at, q);
-        rec_put(&c, REC_GATES, 3 * x.at, r);
-        rec_put(&c, REC_GATES, 3 * x.at + 1, u);
-        rec_put(&c, REC_GATES, 3 * x.at + 2, n);
+        for (int k = 0; k < 3; k++)
+            rec_put(&c, REC_GATES, 3 * x.at + k, gate[k]);
         rec_put(&c, REC_Y, x.at, y);
         rec_put(&c, REC_STATE, x.at, y);
         rec_put(&c, REC_H, x.out, y);
@@ -142,23 +136,19 @@ static int gru_fwd(void *stream, const struct cu_call *c)
 DEVICE num gru_bwd_cell(const struct cu_call *c, int64_t b, int64_t j)
 {
     struct rec_cell x = rec_cell_of(c, b, j);
-    num r = rec_get(c, REC_GATES, 3 * x.at), u = rec_get(c, REC_GATES, 3 * x.at + 1);
-    num n = rec_get(c, REC_GATES, 3 * x.at + 2), before = rec_before(c, &x);
+    num gate[3], d[3], before = rec_before(c, &x);
+    for (int k = 0; k < 3; k++)
+        gate[k] = rec_get(c, REC_GATES, 3 * x.at + k);
     num dh = rec_dh(c, &x) + (x.last ? N(0) : rec_get(c, REC_CARRY, x.out));
-    num dn = dh * (1 - u) * (1 - n * n);
-    num dr = dn * rec_get(c, GRU_Q, x.at) * r * (1 - r);
-    num du = dh * (before - n) * u * (1 - u);
-    rec_put(c, REC_GATES, 3 * x.at, dr);
-    rec_put(c, REC_GATES, 3 * x.at + 1, du);
-    rec_put(c, REC_GATES, 3 * x.at + 2, dn * r);
-    rec_put(c, REC_CARRY, x.out, dh * u);
-    rec_put(c, REC_STATE, x.at, before);
-    if (c->grad[REC_PRE]) {
-        put(OUT(c->grad[REC_PRE]), 3 * x.at, dr);
-        put(OUT(c->grad[REC_PRE]), 3 * x.at + 1, du);
-        put(OUT(c->grad[REC_PRE]), 3 * x.at + 2, dn);
+    gru_slopes(gate, rec_get(c, GRU_Q, x.at), before, dh, d);
+    for (int k = 0; k < 3; k++) {
+        rec_put(c, REC_GATES, 3 * x.at + k, k == 2 ? d[k] * gate[0] : d[k]);
+        if (c->grad[REC_PRE])
+            put(OUT(c->grad[REC_PRE]), 3 * x.at + k, d[k]);
     }
-    return dn * r;
+    rec_put(c, REC_CARRY, x.out, dh * gate[1]);
+    rec_put(c, REC_STATE, x.at, before);
+    return d[2] * gate[0];
 }
 
 /* A thread has a cell of all samples, whose bias they share. */
@@ -188,9 +178,9 @@ KERNEL rnn_fwd_each(CALL(cu_call) c)
             rec_cell_of(&c, quotient(i, c.cols[REC_Y]), rest(i, c.cols[REC_Y]));
         num gate = rec_get(&c, REC_PRE, x.at) + rec_get(&c, REC_Z, x.out);
         rec_put(&c, REC_GATES, x.at, gate);
-        rec_put(&c, REC_Y, x.at, activate(&c, gate));
-        rec_put(&c, REC_STATE, x.at, activate(&c, gate));
-        rec_put(&c, REC_H, x.out, activate(&c, gate));
+        rec_put(&c, REC_Y, x.at, activated(&c, gate));
+        rec_put(&c, REC_STATE, x.at, activated(&c, gate));
+        rec_put(&c, REC_H, x.out, activated(&c, gate));
     }
 }
 

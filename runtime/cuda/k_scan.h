@@ -70,16 +70,6 @@ DEVICE int64_t one_in(const struct cu_span *p, const struct tile_at *a, int64_t 
     return (a->row + t) * p->s.heads + a->h;
 }
 
-DEVICE double softplus(double x)
-{
-    return x > 20 ? x : log1p(exp(x));
-}
-
-DEVICE double logistic(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
 /* e^x of a sum of exponents, or of a difference. */
 DEVICE num decay_of(double x)
 {

@@ -97,20 +97,6 @@ static int weigh_bwd(void *stream, const struct cu_call *c)
 
 /* ---- dropout ----------------------------------------------------------------------- */
 
-/* As random.h has it: element i of stream k is a function of (k, i) alone. */
-DEVICE uint64_t mixed(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-DEVICE uint64_t random_bits(uint64_t stream, uint64_t i)
-{
-    return mixed(mixed(stream) ^ mixed(i * 0xd1342543de82ef95u + 1));
-}
-
 /* Global number of a local element; samples are counted over the batch of the step. */
 DEVICE uint64_t global_number(const struct cu_drop *c, int64_t i)
 {
@@ -128,10 +114,10 @@ DEVICE uint64_t global_number(const struct cu_drop *c, int64_t i)
 KERNEL drop_out_each(CALL(cu_drop) c)
 {
     EACH(i, c.n)
-    {
-        int stays = random_bits(c.stream, global_number(&c, i)) >> 11 >= c.limit;
-        put(OUT(c.to), i, stays ? get(IN(c.from), i) * N(c.scale) : N(0));
-    }
+    put(OUT(c.to), i,
+        drop_stays(c.stream, c.limit, global_number(&c, i))
+            ? get(IN(c.from), i) * N(c.scale)
+            : N(0));
 }
 
 static int drop_out(void *stream, const struct cu_drop *c)
@@ -172,10 +158,10 @@ static int softmax_sum(void *stream, const struct cu_call *c)
     return 0;
 }
 
-DEVICE num softmax_share(const struct cu_call *c, int64_t i, int64_t r)
+DEVICE num share_at(const struct cu_call *c, int64_t i, int64_t r)
 {
-    return EXP(get(IN(c->value[SOFTMAX_X]), i) - N(STAT(c->value[SOFTMAX_M])[r])) /
-           N(STAT(c->value[SOFTMAX_S])[r]);
+    return softmax_share(get(IN(c->value[SOFTMAX_X]), i), N(STAT(c->value[SOFTMAX_M])[r]),
+                         1 / N(STAT(c->value[SOFTMAX_S])[r]));
 }
 
 KERNEL softmax_fwd_each(CALL(cu_call) c)
@@ -187,7 +173,7 @@ KERNEL softmax_fwd_each(CALL(cu_call) c)
                        (c.log_of ? log((double)STAT(c.value[SOFTMAX_S])[r]) : 0);
         put(OUT(c.value[SOFTMAX_Y]), i,
             c.log_of ? N((double)get(IN(c.value[SOFTMAX_X]), i) - shift)
-                     : softmax_share(&c, i, r));
+                     : share_at(&c, i, r));
     }
 }
 
@@ -209,7 +195,7 @@ KERNEL softmax_dot_rows(CALL(cu_call) c)
             sum[t] = 0;
             for (int64_t j = t; j < n; j += THREADS) {
                 wide dy = W(get(IN(c.grad[SOFTMAX_Y]), r * n + j));
-                sum[t] += c.log_of ? dy : dy * W(softmax_share(&c, r * n + j, r));
+                sum[t] += c.log_of ? dy : dy * W(share_at(&c, r * n + j, r));
             }
         }
         BLOCK_FOLD(sum, plus)
@@ -232,9 +218,9 @@ KERNEL softmax_bwd_each(CALL(cu_call) c)
     EACH(i, elements(&c, SOFTMAX_X))
     {
         int64_t r = quotient(i, c.cols[SOFTMAX_X]);
-        num p = softmax_share(&c, i, r), dy = get(IN(c.grad[SOFTMAX_Y]), i);
+        num p = share_at(&c, i, r), dy = get(IN(c.grad[SOFTMAX_Y]), i);
         num dot = N(STAT(c.value[SOFTMAX_D])[r]);
-        put(OUT(c.grad[SOFTMAX_X]), i, c.log_of ? dy - p * dot : p * (dy - dot));
+        put(OUT(c.grad[SOFTMAX_X]), i, softmax_slope(p, dy, dot, c.log_of));
     }
 }
 

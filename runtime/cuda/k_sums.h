@@ -20,7 +20,7 @@ DEVICE wide sum_term(const struct column_sums *c, int64_t row, int64_t col)
     if (!c->v)
         return x;
     wide mean = c->mean ? W(STAT(c->mean)[row]) : W(0);
-    wide rstd = W(1 / sqrt((double)STAT(c->var)[row] + c->eps));
+    wide rstd = W(rstd_of((double)STAT(c->var)[row], c->eps));
     return x * (W(get(IN(c->v), row * c->cols + col)) - mean) * rstd;
 }
 

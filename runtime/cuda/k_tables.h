@@ -248,15 +248,12 @@ static int interact_put(void *stream, const struct cu_interact *c)
 
 enum { LOGISTIC_X, LOGISTIC_LABELS, LOGISTIC_Y };
 
-/* ln(1 + e^x) - label x, without e^x of a large x. */
 KERNEL logistic_fwd_each(CALL(cu_call) c)
 {
     EACH(i, elements(&c, LOGISTIC_Y))
-    {
-        double z = (double)get(IN(c.value[LOGISTIC_X]), i), most = z > 0 ? z : 0;
-        double with_label = IDS(c.value[LOGISTIC_LABELS])[i] ? z : 0;
-        STAT(c.value[LOGISTIC_Y])[i] = (stat)(most + log1p(exp(-fabs(z))) - with_label);
-    }
+    STAT(c.value[LOGISTIC_Y])
+    [i] = (stat)logistic_loss((double)get(IN(c.value[LOGISTIC_X]), i),
+                              IDS(c.value[LOGISTIC_LABELS])[i]);
 }
 
 static int logistic_fwd(void *stream, const struct cu_call *c)
@@ -268,11 +265,9 @@ static int logistic_fwd(void *stream, const struct cu_call *c)
 KERNEL logistic_bwd_each(CALL(cu_call) c)
 {
     EACH(i, elements(&c, LOGISTIC_Y))
-    {
-        double yes = logistic((double)get(IN(c.value[LOGISTIC_X]), i));
-        put(OUT(c.grad[LOGISTIC_X]), i,
-            N((yes - (IDS(c.value[LOGISTIC_LABELS])[i] ? 1 : 0)) * c.each));
-    }
+    put(OUT(c.grad[LOGISTIC_X]), i,
+        N(c.each * logistic_slope((double)get(IN(c.value[LOGISTIC_X]), i),
+                                  IDS(c.value[LOGISTIC_LABELS])[i])));
 }
 
 static int logistic_bwd(void *stream, const struct cu_call *c)

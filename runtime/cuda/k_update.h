@@ -66,15 +66,6 @@ static int add(void *stream, void *dst, const void *src, int64_t n)
     return 0;
 }
 
-DEVICE double adam_step(const struct cu_update *c, double g, state *m, state *v)
-{
-    double m1 = c->beta1 * (double)*m + (1 - c->beta1) * g;
-    double v1 = c->beta2 * (double)*v + (1 - c->beta2) * g * g;
-    *m = (state)m1;
-    *v = (state)v1;
-    return c->lr * m1 / (sqrt(v1) * c->root + c->eps);
-}
-
 /* Where number i of the gradient belongs. */
 DEVICE int64_t updated_at(const struct cu_update *c, int64_t i)
 {
@@ -90,6 +81,7 @@ KERNEL update_each(CALL(cu_update) c)
 {
     state *first = (state *)c.state[0], *second = (state *)c.state[1];
     state *master = (state *)c.state[2];
+    const struct adam adam = {c.beta1, c.beta2, c.eps, c.lr, c.root, 1 - c.decay};
     EACH(i, c.n)
     {
         num g = gradient_at(&c, i);
@@ -100,15 +92,12 @@ KERNEL update_each(CALL(cu_update) c)
         if (c.lazy && g == 0)
             continue;
         g *= (num)c.scale;
-        w -= (state)c.decay * w;
-        if (c.optimizer == CU_ADAM) {
-            w = (state)((double)w - adam_step(&c, (double)g, &first[at], &second[at]));
-        } else if (c.optimizer == CU_MOMENTUM) {
-            first[at] = (state)c.beta1 * first[at] + g;
-            w -= (state)c.lr * first[at];
-        } else {
-            w -= (state)c.lr * g;
-        }
+        if (c.optimizer == CU_ADAM)
+            w = (state)adam_step(&adam, (double)w, (double)g, &first[at], &second[at]);
+        else if (c.optimizer == CU_MOMENTUM)
+            w = momentum_step(w, g, (state)c.lr, (state)c.beta1, &first[at]);
+        else
+            w = sgd_step(w, g, (state)c.lr);
         if (master)
             master[at] = w;
         put(OUT(c.param), at, w);
@@ -132,8 +121,9 @@ KERNEL update_rows(CALL(cu_update) c)
             }
         }
         BLOCK_FOLD(sum, plus)
-        double more = c.scale * c.scale * (double)sum[0] / c.whole_cols;
-        double s = (double)kept[to] + more, rate = c.lr * c.scale / (sqrt(s) + c.eps);
+        double s = (double)kept[to];
+        double rate =
+            adagrad_rate(&s, (double)sum[0], c.whole_cols, c.lr, c.scale, c.eps);
         WAIT;
         PHASE
         {

@@ -68,10 +68,9 @@ KERNEL xent_loss_each(CALL(cu_call) c)
 {
     EACH(i, elements(&c, XENT_Y))
     STAT(c.value[XENT_Y])
-    [i] = STAT(c.value[XENT_S])[i] == 0 ? 0
-                                        : (stat)(log((double)STAT(c.value[XENT_S])[i]) +
-                                                 (double)STAT(c.value[XENT_M])[i] -
-                                                 (double)STAT(c.value[XENT_T])[i]);
+    [i] = (stat)xent_loss_of((double)STAT(c.value[XENT_S])[i],
+                             (double)STAT(c.value[XENT_M])[i],
+                             (double)STAT(c.value[XENT_T])[i]);
 }
 
 static int xent_loss(void *stream, const struct cu_call *c)
@@ -86,12 +85,12 @@ KERNEL xent_bwd_rows(CALL(cu_call) c)
     int64_t n = c.cols[XENT_X];
     BLOCKS(r, c.rows[XENT_X])
     {
-        num max = N(STAT(c.value[XENT_M])[r]), sum = N(STAT(c.value[XENT_S])[r]);
+        num max = N(STAT(c.value[XENT_M])[r]), inverse = 1 / N(STAT(c.value[XENT_S])[r]);
         int64_t id = IDS(c.value[XENT_LABEL])[r], label = id - c.off[2];
         PHASE
         {
             for (int64_t j = t; j < n; j += THREADS) {
-                num p = id < 0 ? N(0) : EXP(get(x, r * n + j) - max) / sum;
+                num p = id < 0 ? N(0) : softmax_share(get(x, r * n + j), max, inverse);
                 put(OUT(c.grad[XENT_X]), r * n + j, N(c.each) * (j == label ? p - 1 : p));
             }
         }

@@ -18,13 +18,15 @@
 
 #if TOPT_CU_TYPE == 64
 typedef double real, num, wide, state, stat;
-#define EXP  exp
-#define TANH tanh
-#define ERFC erfc
+#define EXP   exp
+#define TANH  tanh
+#define ERFC  erfc
+#define STATE double
 #else
-#define EXP  expf
-#define TANH tanhf
-#define ERFC erfcf
+#define EXP   expf
+#define TANH  tanhf
+#define ERFC  erfcf
+#define STATE float
 typedef float num, state, stat;
 #if TOPT_CU_TYPE == 32
 typedef float real;
@@ -37,6 +39,16 @@ typedef float wide;
 
 #define N(x) ((num)(x))
 #define W(x) ((wide)(x))
+
+/* What formulas.h asks for. */
+#define EXP_WITHIN(x)         EXP(x)
+#define BELL(x)               EXP(-(x) * (x) / 2)
+#define NORMAL_BELOW(x, bell) ((void)(bell), ERFC((x)*N(-0.70710678118654752440)) / 2)
+#define FORMULA               DEVICE
+#define ACT(name)             CU_##name
+#define TOPT_RANDOM           DEVICE
+#include "exec/random.h"
+#include "formulas.h"
 
 #if TOPT_CU_TYPE == 16
 /* The upper half of an f32, rounded to the nearest, ties to even. */

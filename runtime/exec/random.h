@@ -7,7 +7,12 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline uint64_t topt_mix(uint64_t x)
+/* How a function is declared: device code includes this, too. */
+#ifndef TOPT_RANDOM
+#define TOPT_RANDOM static inline
+#endif
+
+TOPT_RANDOM uint64_t topt_mix(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -15,14 +20,14 @@ static inline uint64_t topt_mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-static inline uint64_t topt_random(uint64_t stream, uint64_t i)
+TOPT_RANDOM uint64_t topt_random(uint64_t stream, uint64_t i)
 {
     return topt_mix(topt_mix(stream) ^ topt_mix(i * 0xd1342543de82ef95u + 1));
 }
 
 /* The logarithm of x in (0, 1], within 1e-14 of it: with x = 2^k m, m near 1, and
  * s = (m - 1) / (m + 1) it is k ln 2 + 2 (s + s^3 / 3 + ...).  No calls, no branches. */
-static inline double topt_random_log(double x)
+TOPT_RANDOM double topt_random_log(double x)
 {
     uint64_t bits, half = 0x3fe6a09e667f3bcdu; /* the root of 1/2 */
     double m;
@@ -49,7 +54,7 @@ static inline double topt_random_log(double x)
 }
 
 /* cos(2 pi v) of v in [0, 1): sin(x) with x = 2 pi (|v - 1/2| - 1/4), by its series. */
-static inline double topt_random_cos(double v)
+TOPT_RANDOM double topt_random_cos(double v)
 {
     double x = 6.283185307179586477 * (fabs(v - 0.5) - 0.25), q = x * x;
     double p = 1.0 / 51090942171709440000.0;
@@ -66,7 +71,7 @@ static inline double topt_random_cos(double v)
 }
 
 /* Half of the bits of a word as a number, by way of the low bits of 2^52. */
-static inline double topt_random_half(uint64_t bits)
+TOPT_RANDOM double topt_random_half(uint64_t bits)
 {
     uint64_t whole = 0x4330000000000000u | bits;
     double x;
@@ -75,7 +80,7 @@ static inline double topt_random_half(uint64_t bits)
 }
 
 /* Standard normal, by Box and Muller. */
-static inline double topt_random_normal(uint64_t stream, uint64_t i)
+TOPT_RANDOM double topt_random_normal(uint64_t stream, uint64_t i)
 {
     uint64_t r = topt_random(stream, i);
     double u = (topt_random_half(r >> 32) + 0.5) / 4294967296.0;

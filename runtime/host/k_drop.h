@@ -4,8 +4,6 @@
 
 #include "real.h"
 
-#include "random.h"
-
 struct drop {
     uint64_t stream, limit;
     real scale; /* of what stays, so that the mean stays */
@@ -24,10 +22,9 @@ static inline struct drop drop_of(const struct topt_kernel_call *c, double rate)
 static inline void drop_row(const struct drop *d, real *to, const real *from, int64_t n,
                             uint64_t at)
 {
-    for (int64_t j = 0; j < n; j++) {
-        int stays = topt_random(d->stream, at + (uint64_t)j) >> 11 >= d->limit;
-        to[j] = stays ? from[j] * d->scale : 0;
-    }
+    for (int64_t j = 0; j < n; j++)
+        to[j] =
+            drop_stays(d->stream, d->limit, at + (uint64_t)j) ? from[j] * d->scale : 0;
 }
 
 #endif

@@ -82,8 +82,8 @@ static void shares_of(const struct topt_kernel_call *c, const real *logit,
         most = (double)logit[e] > most ? (double)logit[e] : most;
     for (int64_t e = 0; e < experts; e++) {
         double x = (double)logit[e];
-        t->rest[e] = c->op->attrs.sigmoid ? 1 / (1 + exp(x)) : 1;
-        t->weight[e] = c->op->attrs.sigmoid ? 1 / (1 + exp(-x)) : exp(x - most);
+        t->rest[e] = route_left((int)c->op->attrs.sigmoid, x);
+        t->weight[e] = route_share((int)c->op->attrs.sigmoid, x, most);
         score[e] =
             (by_logit ? x : t->weight[e]) + (correction ? (double)correction[e] : 0);
     }
@@ -463,10 +463,10 @@ static void activate_experts(const struct topt_kernel_call *c, int to)
     const struct topt_attrs *t = &c->op->attrs;
     if (c->op->attrs.gated)
         for (int64_t i = 0; i < n; i++)
-            a[i] = activate(t->activation, t, h[2 * i]) * h[2 * i + 1];
+            a[i] = activate(t->activation, t->alpha, t->beta, h[2 * i]) * h[2 * i + 1];
     else
         for (int64_t i = 0; i < n; i++)
-            a[i] = activate(t->activation, t, h[i]);
+            a[i] = activate(t->activation, t->alpha, t->beta, h[i]);
 }
 
 static void experts_act(const struct topt_kernel_call *c)
@@ -487,10 +487,11 @@ static void experts_bwd_act(const struct topt_kernel_call *c)
     const struct topt_attrs *t = &c->op->attrs;
     if (!c->op->attrs.gated)
         for (int64_t i = 0; i < n; i++)
-            dh[i] = da[i] * slope_of(t->activation, t, h[i]);
+            dh[i] = da[i] * slope_of(t->activation, t->alpha, t->beta, h[i]);
     else
         for (int64_t i = 0; i < n; i++) {
-            dh[2 * i] = da[i] * h[2 * i + 1] * slope_of(t->activation, t, h[2 * i]);
-            dh[2 * i + 1] = da[i] * activate(t->activation, t, h[2 * i]);
+            dh[2 * i] = da[i] * h[2 * i + 1] *
+                        slope_of(t->activation, t->alpha, t->beta, h[2 * i]);
+            dh[2 * i + 1] = da[i] * activate(t->activation, t->alpha, t->beta, h[2 * i]);
         }
 }

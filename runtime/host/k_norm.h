@@ -33,7 +33,7 @@ static double norm_mu(const struct topt_kernel_call *c, int64_t row)
 static double norm_rstd(const struct topt_kernel_call *c, int64_t row)
 {
     const real *var = c->value[NORM_V];
-    return 1 / sqrt((double)var[row] + c->op->attrs.eps);
+    return rstd_of((double)var[row], c->op->attrs.eps);
 }
 
 INLINE void norm_mean_row(const struct topt_kernel_call *c, int64_t r, int64_t d,
@@ -102,10 +102,10 @@ INLINE void norm_apply_row(const struct topt_kernel_call *c, int64_t r, int64_t 
     real mu = R(norm_mu(c, r)), rstd = R(norm_rstd(c, r));
     if (g && b)
         for (int64_t j = 0; j < d; j++)
-            y[j] = (x[j] - mu) * rstd * g[j] + b[j];
+            y[j] = normed(x[j], mu, rstd) * g[j] + b[j];
     else
         for (int64_t j = 0; j < d; j++)
-            y[j] = (x[j] - mu) * rstd * (g ? g[j] : 1) + (b ? b[j] : 0);
+            y[j] = normed(x[j], mu, rstd) * (g ? g[j] : 1) + (b ? b[j] : 0);
 }
 
 INLINE void norm_apply_rows(const struct topt_kernel_call *c, int64_t from, int64_t to)
@@ -232,10 +232,10 @@ INLINE void norm_bwd_apply_row(const struct topt_kernel_call *c, int64_t r, int6
     real a = s1 ? s1[r] : 0, b = s2[r];
     if (g)
         for (int64_t j = 0; j < d; j++)
-            dx[j] = rstd * (g[j] * dy[j] - a - (x[j] - mu) * rstd * b);
+            dx[j] = norm_slope(g[j] * dy[j], x[j], mu, rstd, a, b);
     else
         for (int64_t j = 0; j < d; j++)
-            dx[j] = rstd * (dy[j] - a - (x[j] - mu) * rstd * b);
+            dx[j] = norm_slope(dy[j], x[j], mu, rstd, a, b);
 }
 
 INLINE void norm_bwd_apply_rows(const struct topt_kernel_call *c, int64_t from,

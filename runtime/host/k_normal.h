@@ -1,6 +1,6 @@
 /* k_normal.h - normal numbers by counter, as topt_random_normal() has them, in a loop that
  * compilers turn into vectors. */
-#include "random.h"
+#include "real.h"
 
 static void fill_normal(double *dst, int64_t n, uint64_t stream, uint64_t first)
 {

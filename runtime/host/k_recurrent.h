@@ -99,12 +99,9 @@ static void lstm_fwd(const struct topt_kernel_call *c)
         for (int64_t j = 0; j < s.cells; j++) {
             int64_t at = cell_at(&s, b, j), out = b * s.cells + j;
             const real *p = pre + 4 * at, *q = z + 4 * out;
-            real in = sigmoid(p[0] + q[0]), forget = sigmoid(p[1] + q[1]);
-            real g = TANH(p[2] + q[2]), o = sigmoid(p[3] + q[3]);
+            real sum[4] = {p[0] + q[0], p[1] + q[1], p[2] + q[2], p[3] + q[3]};
             real before = s.first ? 0 : state[at - s.cells];
-            state[at] = forget * before + in * g;
-            y[at] = h[out] = o * TANH(state[at]);
-            memcpy(gates + 4 * at, (real[4]){in, forget, g, o}, 4 * sizeof *gates);
+            y[at] = h[out] = lstm_cell(sum, before, gates + 4 * at, &state[at]);
         }
 }
 
@@ -117,18 +114,15 @@ static void lstm_bwd(const struct topt_kernel_call *c)
     for (int64_t b = 0; b < s.batch; b++)
         for (int64_t j = 0; j < s.cells; j++) {
             int64_t at = cell_at(&s, b, j), out = b * s.cells + j;
-            real *p = gates + 4 * at, in = p[0], forget = p[1], g = p[2], o = p[3];
+            real *p = gates + 4 * at, slope[4];
             const real *p_before = s.first ? NULL : p - 4 * s.cells;
-            real before = s.first ? 0 : state[at - s.cells], t = TANH(state[at]);
+            real before = s.first ? 0 : state[at - s.cells];
             real dh = dy[at] + (s.last ? 0 : dh_next[out]);
-            real dc = dh * o * (1 - t * t) + (s.last ? 0 : carry[out]);
-            p[0] = dc * g * in * (1 - in);
-            p[1] = dc * before * forget * (1 - forget);
-            p[2] = dc * in * (1 - g * g);
-            p[3] = dh * t * o * (1 - o);
-            carry[out] = dc * forget;
+            carry[out] =
+                lstm_slopes(p, before, state[at], dh, s.last ? 0 : carry[out], slope);
             state[at] = s.first ? 0 : p_before[3] * TANH(before);
-            copy(dpre ? dpre + 4 * at : NULL, p, 4);
+            copy(p, slope, 4);
+            copy(dpre ? dpre + 4 * at : NULL, slope, 4);
         }
 }
 
@@ -142,11 +136,10 @@ static void gru_fwd(const struct topt_kernel_call *c)
         for (int64_t j = 0; j < s.cells; j++) {
             int64_t at = cell_at(&s, b, j), out = b * s.cells + j;
             const real *p = pre + 3 * at, *x = z + 3 * out;
-            real r = sigmoid(p[0] + x[0]), u = sigmoid(p[1] + x[1]);
+            real sum[3] = {p[0] + x[0], p[1] + x[1], p[2]};
+            real before = s.first ? 0 : state[at - s.cells];
             q[at] = x[2] + bh[j];
-            real n = TANH(p[2] + r * q[at]), before = s.first ? 0 : state[at - s.cells];
-            y[at] = state[at] = h[out] = (1 - u) * n + u * before;
-            memcpy(gates + 3 * at, (real[3]){r, u, n}, 3 * sizeof *gates);
+            y[at] = state[at] = h[out] = gru_cell(sum, q[at], before, gates + 3 * at);
         }
 }
 
@@ -160,19 +153,17 @@ static void gru_bwd(const struct topt_kernel_call *c)
     for (int64_t b = 0; b < s.batch; b++)
         for (int64_t j = 0; j < s.cells; j++) {
             int64_t at = cell_at(&s, b, j), out = b * s.cells + j;
-            real *p = gates + 3 * at, r = p[0], u = p[1], n = p[2];
+            real *p = gates + 3 * at, r = p[0], u = p[1], slope[3];
             real before = s.first ? 0 : state[at - s.cells];
             real dh = dy[at] + (s.last ? 0 : dh_next[out] + carry[out]);
-            real dn = dh * (1 - u) * (1 - n * n);
-            p[0] = dn * q[at] * r * (1 - r);
-            p[1] = dh * (before - n) * u * (1 - u);
-            p[2] = dn * r;
+            gru_slopes(p, q[at], before, dh, slope);
+            copy(dpre ? dpre + 3 * at : NULL, slope, 3);
+            slope[2] *= r;
+            copy(p, slope, 3);
             carry[out] = dh * u;
             state[at] = before;
             if (dbh)
-                dbh[j] += p[2];
-            if (dpre)
-                memcpy(dpre + 3 * at, (real[3]){p[0], p[1], dn}, 3 * sizeof *dpre);
+                dbh[j] += slope[2];
         }
 }
 
@@ -187,7 +178,8 @@ static void rnn_fwd(const struct topt_kernel_call *c)
         for (int64_t j = 0; j < s.cells; j++) {
             int64_t at = cell_at(&s, b, j), out = b * s.cells + j;
             gates[at] = pre[at] + z[out];
-            y[at] = state[at] = h[out] = activate(t->activation, t, gates[at]);
+            y[at] = state[at] = h[out] =
+                activate(t->activation, t->alpha, t->beta, gates[at]);
         }
 }
 
@@ -202,7 +194,7 @@ static void rnn_bwd(const struct topt_kernel_call *c)
         for (int64_t j = 0; j < s.cells; j++) {
             int64_t at = cell_at(&s, b, j), out = b * s.cells + j;
             real dh = dy[at] + (s.last ? 0 : dh_next[out]);
-            gates[at] = dh * slope_of(t->activation, t, gates[at]);
+            gates[at] = dh * slope_of(t->activation, t->alpha, t->beta, gates[at]);
             state[at] = s.first ? 0 : state[at - s.cells];
             if (dpre)
                 dpre[at] = gates[at];

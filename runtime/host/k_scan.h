@@ -49,16 +49,6 @@ static int ends_group(const struct scan *s, int64_t h)
     return h + 1 == s->heads || group_of_head(s, h) != group_of_head(s, h + 1);
 }
 
-static double softplus(double x)
-{
-    return x > 20 ? x : log1p(exp(x));
-}
-
-static double logistic(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
 /* decay[t, j] = e^(sum[t] - sum[j]) up to j = t, and 0 from there on. */
 static void fill_decays(real *decay, const double *sum, int64_t len)
 {

@@ -310,9 +310,11 @@ static void softmax_fwd(const struct topt_kernel_call *c)
     const real *sum = c->value[SOFTMAX_S];
     real *y = c->value[SOFTMAX_Y];
     int64_t rows = rows_of(c, SOFTMAX_X), d = cols_of(c, SOFTMAX_X);
-    for (int64_t r = 0; r < rows && !c->op->attrs.log; r++)
+    for (int64_t r = 0; r < rows && !c->op->attrs.log; r++) {
+        real inverse = 1 / sum[r];
         for (int64_t j = 0; j < d; j++)
-            y[r * d + j] = EXP(x[r * d + j] - max[r]) / sum[r];
+            y[r * d + j] = softmax_share(x[r * d + j], max[r], inverse);
+    }
     for (int64_t r = 0; r < rows && c->op->attrs.log; r++) {
         real shift = R((double)max[r] + log((double)sum[r]));
         for (int64_t j = 0; j < d; j++)
@@ -345,12 +347,13 @@ static void softmax_bwd(const struct topt_kernel_call *c)
     real *dx = c->grad[SOFTMAX_X];
     int64_t rows = dx ? rows_of(c, SOFTMAX_X) : 0, d = cols_of(c, SOFTMAX_X);
     int of_log = c->op->attrs.log;
-    for (int64_t r = 0; r < rows; r++)
+    for (int64_t r = 0; r < rows; r++) {
+        real inverse = 1 / sum[r];
         for (int64_t j = 0; j < d; j++) {
-            real p = EXP(x[r * d + j] - max[r]) / sum[r];
-            dx[r * d + j] =
-                of_log ? dy[r * d + j] - p * dot[r] : p * (dy[r * d + j] - dot[r]);
+            real p = softmax_share(x[r * d + j], max[r], inverse);
+            dx[r * d + j] = softmax_slope(p, dy[r * d + j], dot[r], of_log);
         }
+    }
 }
 
 /* ---- mean of squares --------------------------------------------------------------- */

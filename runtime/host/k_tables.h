@@ -125,17 +125,14 @@ static void interact_bwd(const struct topt_kernel_call *c)
 
 enum { LOGISTIC_X, LOGISTIC_LABELS, LOGISTIC_Y };
 
-/* ln(1 + e^x) - label x, without e^x of a large x. */
 static void logistic_fwd(const struct topt_kernel_call *c)
 {
     const real *x = c->value[LOGISTIC_X];
     const int32_t *label = c->value[LOGISTIC_LABELS];
     real *loss = c->value[LOGISTIC_Y];
     int64_t n = elements_of(c, LOGISTIC_Y);
-    for (int64_t i = 0; i < n; i++) {
-        double z = (double)x[i], most = z > 0 ? z : 0;
-        loss[i] = R(most + log1p(exp(-fabs(z))) - (label[i] ? z : 0));
-    }
+    for (int64_t i = 0; i < n; i++)
+        loss[i] = R(logistic_loss((double)x[i], label[i]));
 }
 
 /* Of the mean over all positions of the step's batch. */
@@ -147,9 +144,6 @@ static void logistic_bwd(const struct topt_kernel_call *c)
     int64_t n = dx ? elements_of(c, LOGISTIC_Y) : 0;
     double losses =
         (double)c->op->count[0] * (double)c->op->count[1] * (double)c->micro_batches;
-    for (int64_t i = 0; i < n; i++) {
-        double z = (double)x[i], e = exp(-fabs(z));
-        double yes = z > 0 ? 1 / (1 + e) : e / (1 + e);
-        dx[i] = R((yes - (label[i] ? 1 : 0)) / losses);
-    }
+    for (int64_t i = 0; i < n; i++)
+        dx[i] = R(logistic_slope((double)x[i], label[i]) / losses);
 }

@@ -12,21 +12,21 @@ static void add_elements(void *dst, const void *src, int64_t n)
 
 static void adam(const struct topt_update_call *c)
 {
-    const double beta1 = c->beta1, beta2 = c->beta2, eps = c->eps, scale = c->scale;
     real *w = c->param, *m = c->state[0], *v = c->state[1];
     const real *g = c->grad;
-    double fix1 = 1 - pow(beta1, (double)c->step), fix2 = 1 - pow(beta2, (double)c->step);
-    double rate = c->lr / fix1, root = 1 / sqrt(fix2);
-    double stays = c->optimizer == TOPT_ADAMW ? 1 - c->lr * c->weight_decay : 1;
+    const double scale = c->scale;
+    const struct adam a = {
+        .beta1 = c->beta1,
+        .beta2 = c->beta2,
+        .eps = c->eps,
+        .rate = c->lr / (1 - pow(c->beta1, (double)c->step)),
+        .root = 1 / sqrt(1 - pow(c->beta2, (double)c->step)),
+        .stays = c->optimizer == TOPT_ADAMW ? 1 - c->lr * c->weight_decay : 1};
     for (int64_t i = 0; i < c->n; i++) {
         if (c->lazy && g[i] == 0)
             continue;
         double gi = scale * (double)g[i];
-        double mi = beta1 * (double)m[i] + (1 - beta1) * gi;
-        double vi = beta2 * (double)v[i] + (1 - beta2) * gi * gi;
-        m[i] = R(mi);
-        v[i] = R(vi);
-        w[i] = R((double)w[i] * stays - rate * mi / (sqrt(vi) * root + eps));
+        w[i] = R(adam_step(&a, (double)w[i], gi, &m[i], &v[i]));
     }
 }
 
@@ -38,8 +38,7 @@ static void momentum(const struct topt_update_call *c)
     for (int64_t i = 0; i < c->n; i++) {
         if (c->lazy && g[i] == 0)
             continue;
-        v[i] = keep * v[i] + scale * g[i];
-        w[i] -= lr * v[i];
+        w[i] = momentum_step(w[i], scale * g[i], lr, keep, &v[i]);
     }
 }
 
@@ -48,7 +47,7 @@ static void sgd(const struct topt_update_call *c)
     real *w = c->param, lr = R(c->lr * c->scale);
     const real *g = c->grad;
     for (int64_t i = 0; i < c->n; i++)
-        w[i] -= lr * g[i];
+        w[i] = sgd_step(w[i], g[i], lr);
 }
 
 /* A row's state adds up the means of its squared gradients. */
@@ -62,8 +61,8 @@ static void row_wise_adagrad(const struct topt_update_call *c)
         double sum = squares ? (double)squares[r] : 0;
         for (int64_t j = 0; j < cols && !squares; j++)
             sum += (double)g[r * cols + j] * (double)g[r * cols + j];
-        double s = (double)state[r] + c->scale * c->scale * sum / whole;
-        double rate = c->lr * c->scale / (sqrt(s) + c->eps);
+        double s = (double)state[r];
+        double rate = adagrad_rate(&s, sum, whole, c->lr, c->scale, c->eps);
         state[r] = R(s);
         for (int64_t j = 0; j < cols; j++)
             w[r * cols + j] = R((double)w[r * cols + j] - rate * (double)g[r * cols + j]);

@@ -56,8 +56,7 @@ static void xent_loss(const struct topt_kernel_call *c)
     real *loss = c->value[XENT_Y];
     int64_t n = elements_of(c, XENT_Y);
     for (int64_t r = 0; r < n; r++)
-        loss[r] =
-            sum[r] == 0 ? 0 : R(log((double)sum[r]) + (double)max[r] - (double)target[r]);
+        loss[r] = R(xent_loss_of((double)sum[r], (double)max[r], (double)target[r]));
 }
 
 static void xent_bwd(const struct topt_kernel_call *c)
@@ -77,7 +76,7 @@ static void xent_bwd(const struct topt_kernel_call *c)
             continue;
         }
         for (int64_t j = 0; j < n; j++)
-            dx[r * n + j] = EXP(x[r * n + j] - max[r]) * inverse;
+            dx[r * n + j] = softmax_share(x[r * n + j], max[r], inverse);
         int64_t j = label[r] - c->off[2];
         if (j >= 0 && j < n)
             dx[r * n + j] -= scale;

@@ -1,10 +1,10 @@
 #!/bin/sh
 # run_sessions.sh - what a person trains, from base weights to a result: adapters of a Llama, a BERT and its classifier, a T5 on
 # pairs, a ViT, a Mixtral with balanced experts; each on 1, 2 and 4 ranks with equal losses, ended and resumed under another plan.
-# usage: run_sessions.sh TOPT MPIEXEC TOKENIZER few|held
+# usage: run_sessions.sh TOPT MPIEXEC TOKENIZER few|held [FOLDER with Fashion-MNIST]
 # few: some steps of each.  held: as many as it takes to hold the result to a figure, and ranks are killed; in f64, since what
 # the order of sums rounds differently in f32 grows over hundreds of steps.  In a T5 it grows in f64, too: by 1e12 over 220 steps.
-topt=$1 mpiexec=$2 tokenizer=$3 mode=$4
+topt=$1 mpiexec=$2 tokenizer=$3 mode=$4 fashion=${5:-/usr/share/datasets/fashion-mnist}
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
 gpl=/usr/share/common-licenses/GPL-2 bsd=/usr/share/common-licenses/BSD
@@ -132,7 +132,6 @@ plans vit vit.json --batch 16 --optimizer adam &&
 check "a ViT tells pictures apart: $(last metrics-4 eval_accuracy) of new ones"
 
 # In f32, which is alike as long as nothing has grown of what it rounds.
-fashion=/usr/share/datasets/fashion-mnist
 if [ $held = 1 ] && [ -d $fashion ]; then
     number=f32 near=1e-5 same=60
     plans fashion fashion.json --batch 64 --optimizer adamw &&
