@@ -134,6 +134,10 @@ static const struct mechanism {
     /* Modules that are recomputed, or a schedule that holds less, which no plan of ran.c has: the time is held against
      * the row, not whether it fits. */
     {"recipe-memory", NULL, 1},
+    /* The peak is of the last rank, so of the last stage. */
+    {"last-rank", NULL, 1},
+    /* Each chunk of a stage has as many layers, as Megatron-LM cuts them where it is not told otherwise. */
+    {"even-stages", NULL, 1},
     {"fp8", in_eight_bits, 0},
     {"adapters-tensor", with_adapters_split, 0},
     {"async-tensor", NULL, 1},
