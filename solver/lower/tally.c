@@ -5,6 +5,7 @@
  * there rises by some: whatever is alive around it.  So the peak of a program follows
  * from its pieces. */
 #include "tally.h"
+#include "topt_minmax.h"
 
 #include "low.h"
 #include "muon.h"
@@ -75,7 +76,11 @@ int64_t topt_held_bytes(const struct topt_costing *k, int tensor, int64_t bytes)
     const struct topt_model *m = k->model;
     int p = tensor < 0 ? -1 : m->tensor[tensor].producer;
     if (p >= 0 && topt_is_table(m, k->settings, p))
-        return k->settings->tables == TOPT_ZERO_PARAM ? bytes : 0;
+        return k->settings->tables == TOPT_ZERO_PARAM
+                   ? topt_min(bytes * k->settings->table_shards,
+                              topt_operand_numbers(&m->op[p], m->op[p].output) *
+                                  topt_element_bytes(k->settings, TOPT_ELEM_REAL))
+                   : 0;
     int logits = p >= m->head && p < m->loss && m->op[m->loss].spec->eager;
     if (p >= 0 && !logits && k->settings->rest_f32)
         return 2 * bytes;
