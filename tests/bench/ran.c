@@ -472,9 +472,8 @@ static void take_last_rank(struct topt_strategy_cost *cost)
         return;
     int64_t last = cost->stage.bytes[cost->stage.stages - 1];
     for (int i = 0; i < TOPT_CLASS_COUNT; i++)
-        cost->sum.class_bytes[i] =
-            (int64_t)((double)cost->sum.class_bytes[i] * (double)last /
-                      (double)cost->memory_bytes);
+        cost->sum.class_bytes[i] = (int64_t)((double)cost->sum.class_bytes[i] *
+                                             (double)last / (double)cost->memory_bytes);
     cost->memory_bytes = last;
 }
 

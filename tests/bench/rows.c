@@ -149,6 +149,9 @@ static const struct mechanism {
     {"optimizer-in-backward", NULL, 0},
     {"paged-optimizer", NULL, 0},
     {"linear-loss", NULL, 0},
+    /* The loss fused by PyTorch's compiler, which holds a copy of the logits in f32 more than in place (Megatron-LM,
+     * core/fusions/fused_cross_entropy.py, d98e8a6). */
+    {"compiled-loss", NULL, 0},
     {"decoder-length", NULL, 0},
     {"distillation", NULL, 0},
     {"reinforcement-learning", NULL, 0},

@@ -181,6 +181,7 @@ static void take_traits(struct hf_arch *a)
                : has(a, HF_T_SANDWICH) ? HF_SANDWICH
                                        : HF_PRE;
     a->rms = has(a, HF_T_RMS);
+    a->wide_gains = a->rms && a->norms == HF_AFTER;
     a->gated = has(a, HF_T_GATED);
     a->unbiased_norms = has(a, HF_T_UNBIASED);
     a->untrained_norms = has(a, HF_T_UNTRAINED);
