@@ -113,8 +113,7 @@ static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
     t->counted[n] = !elsewhere && in_flight;
     if (t->counted[n]) {
         t->live += at_once(t, b);
-        if (t->live > t->cost.transient_bytes)
-            t->cost.transient_bytes = t->live;
+        t->cost.transient_bytes = topt_max(t->cost.transient_bytes, t->live);
     } else if (!elsewhere) {
         t->cost.class_bytes[b->cls] += at_once(t, b);
     }
