@@ -161,7 +161,8 @@ static int shape_position(struct topt_op *op, struct topt_error *err)
  * touched.  PyTorch's own rms_norm in one kernel took 3 passes forward and 13 backward on an H100 (the
  * same tables, megatron_rms_norm, 2025), of which the gain's gradient is taken to be a third.  Written out it
  * keeps the input in f32 and what is normalised in the input's place, of Gemma's and OLMo 2's, whose gain
- * multiplies in f32, in f32 (transformers v5.12.1, models/gemma and models/olmo2).  A frozen gain has no
+ * multiplies in f32, in f32 (transformers v5.12.1, models/gemma and models/olmo2).  Cohere's layer norm is written out
+ * so, too: x less its mean is kept twice, what is normalised in f32 (models/cohere).  A frozen gain has no
  * gradient: no second kernel, or no product and its sum. */
 static enum topt_eager_how eager_norm(const struct topt_op *op, const int64_t *len,
                                       int writes, struct topt_eager *ret)
@@ -178,6 +179,12 @@ static enum topt_eager_how eager_norm(const struct topt_op *op, const int64_t *l
             .kernels = {7, 14},
             .kept = {.f32 = op->attrs.written ? 2 * n : n,
                      .real = op->attrs.written ? -n : 0},
+            .work = {{.f32 = n}, {.real = n, .f32 = 3 * n}}};
+    else if (op->attrs.written && writes & TOPT_EAGER_WRITES_NORMS)
+        *ret = (struct topt_eager){
+            .moved = {{.real = 2 * n, .f32 = 13 * n}, {.real = 2 * n, .f32 = 33 * n}},
+            .kernels = {9, 17},
+            .kept.f32 = 2 * n,
             .work = {{.f32 = n}, {.real = n, .f32 = 3 * n}}};
     else
         *ret = (struct topt_eager){

@@ -149,8 +149,8 @@ struct hf_arch {
     struct hf_layer_sizes sizes[HF_MAX_LAYERS];
     enum hf_norms norms;
     int activation, gated, rms;
-    int written,
-        wide_gains; /* transformers' own code: the activation by elementwise kernels, gains of norms in f32 */
+    /* In transformers' own code: the activation is made by elementwise kernels; norms and their gains are in f32. */
+    int written, wide_gains;
     int mlp_gate;    /* what the feed-forward gives is gated by the block's input */
     int curved;      /* two trained numbers bend it */
     int shared_norm; /* parallel: attention and feed-forward read one norm */

@@ -181,9 +181,10 @@ static void take_traits(struct hf_arch *a)
                : has(a, HF_T_SANDWICH) ? HF_SANDWICH
                                        : HF_PRE;
     a->rms = has(a, HF_T_RMS);
-    a->wide_gains = a->rms && a->norms == HF_AFTER;
     a->gated = has(a, HF_T_GATED);
     a->unbiased_norms = has(a, HF_T_UNBIASED);
+    a->wide_gains = (a->rms && a->norms == HF_AFTER) || /* OLMo's, Cohere's */
+                    (a->unbiased_norms && a->norms == HF_PARALLEL);
     a->untrained_norms = has(a, HF_T_UNTRAINED);
     a->head_norms = has(a, HF_T_HEADS);
     a->each_head_norms = has(a, HF_T_EACH_HEAD);
