@@ -516,6 +516,10 @@ void row_add_plan(const struct row *r, struct topt_text *to)
     topt_text_add(to, "%s",
                   r->zero == 3 && strcmp(r->framework, "deepspeed") ? ", FSDP"
                                                                     : level[r->zero]);
+    if (r->shards && r->shards < r->gpus)
+        topt_text_add(to, " of %d", (int)r->shards);
+    if (*r->train)
+        topt_text_add(to, ", %s", r->train);
     for (size_t i = 0; i < sizeof recomputed / sizeof *recomputed; i++)
         if (!strcmp(recomputed[i][0], r->recompute))
             topt_text_add(to, "%s", recomputed[i][1]);
