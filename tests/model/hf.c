@@ -866,6 +866,16 @@ static void written_out(void)
     m = imported(T5("t5", "T5", 32, 8, 48, 2, 4, "gated-gelu", "false", 50), 8);
     keeps(m, "h0.glu", 4, 0);
     topt_model_destroy(m);
+    m = imported("'model_type':'bloom','hidden_size':16,'n_layer':1,'n_head':2", 8);
+    const struct topt_op *attend = op_of(m, "h0.attend");
+    struct topt_eager e;
+    int64_t len[TOPT_MAX_OPDIMS];
+    memcpy(len, attend->count, sizeof len);
+    ok(attend->attrs.written &&
+           attend->spec->eager(attend, len, 0, &e) == TOPT_EAGER_INSTEAD &&
+           e.kept.f32 == 2 * 2 * 8 * 8 && e.kept.real == e.kept.f32,
+       "bloom's scores are kept in f32 and as read");
+    topt_model_destroy(m);
     static const struct {
         const char *family;
         int real, f32;

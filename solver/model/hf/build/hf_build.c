@@ -99,6 +99,7 @@ static struct topt_attrs attend_attrs(const struct hf_builder *b)
                                .kv_heads = a->kv_heads,
                                .head_dim = a->head_dim,
                                .causal = !a->bidirectional,
+                               .written = a->written_scores,
                                .window = seen(b, a->window),
                                .chunk = seen(b, a->chunk),
                                .cap = a->score_cap,

@@ -504,6 +504,7 @@ int topt_hf_read_bloom(const json_t *doc, struct hf_arch *a, struct topt_error *
                           err))
         return -1;
     a->activation = TOPT_ACT_GELU;
+    a->written_scores = 1;
     if (after)
         a->not_run = "sums with what norms give";
     return 0;
@@ -517,6 +518,7 @@ int topt_hf_read_mpt(const json_t *doc, struct hf_arch *a, struct topt_error *er
         return -1;
     a->inner = times * a->width;
     a->activation = TOPT_ACT_GELU_ERF;
+    a->written_scores = 1;
     return topt_hf_refuse_flag(doc, "no_bias", 1, "transformers reads none of its biases",
                                err);
 }
