@@ -214,7 +214,8 @@ void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls)
         return;
     int64_t forward = number_bytes(t, e.work[0]), backward = number_bytes(t, e.work[1]);
     if (t->k->settings->rest_f32) /* a copy in f32 is the tensor itself */
-        e.kept = (struct topt_numbers){.f32 = e.kept.real, .bytes = e.kept.bytes};
+        e.kept =
+            (struct topt_numbers){.f32 = topt_max(e.kept.real, 0), .bytes = e.kept.bytes};
     t->cost.class_bytes[cls] += number_bytes(t, e.kept);
     t->cost.transient_bytes += forward > backward ? forward : backward;
 }

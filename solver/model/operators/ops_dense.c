@@ -163,7 +163,7 @@ static int shape_position(struct topt_op *op, struct topt_error *err)
  * keeps the input in f32 and what is normalised in the input's place, of Gemma's and OLMo 2's, whose gain
  * multiplies in f32, in f32 (transformers v5.12.1, models/gemma and models/olmo2).  Cohere's layer norm is written out
  * so, too: x less its mean is kept twice, what is normalised in f32 (models/cohere).  A frozen gain has no
- * gradient: no second kernel, or no product and its sum. */
+ * gradient: no second kernel, or no product and its sum, for which what is normalised would be kept. */
 static enum topt_eager_how eager_norm(const struct topt_op *op, const int64_t *len,
                                       int writes, struct topt_eager *ret)
 {
@@ -177,8 +177,8 @@ static enum topt_eager_how eager_norm(const struct topt_op *op, const int64_t *l
             .moved = {{.real = 4 * n, .f32 = 11 * n},
                       {.real = (op->attrs.frozen ? 5 : 9) * n, .f32 = 30 * n}},
             .kernels = {7, 14},
-            .kept = {.f32 = op->attrs.written ? 2 * n : n,
-                     .real = op->attrs.written ? -n : 0},
+            .kept = {.f32 = op->attrs.written && !op->attrs.frozen ? 2 * n : n,
+                     .real = op->attrs.written || op->attrs.frozen ? -n : 0},
             .work = {{.f32 = n}, {.real = n, .f32 = 3 * n}}};
     else if (op->attrs.written && writes & TOPT_EAGER_WRITES_NORMS)
         *ret = (struct topt_eager){
