@@ -3,7 +3,7 @@
 
     python3 memory.py --config CONFIG.json --ranks N [--micro-batch B] [--sequence S]
         [--precision bf16-mixed|bf16|f32] [--checkpoint [children]] [--no-reshard] [--units blocks|ends|tail]
-        [--ddp [views]] [--replicate R] [--accumulation A [--no-sync]] [--optimizer foreach|fused|single] [--list PHASE]
+        [--ddp [views]] [--lora RANK] [--replicate R] [--accumulation A [--no-sync]] [--optimizer foreach|fused|single] [--list PHASE]
 
 A judge of topt's memory model that is independent of it.  transformers builds the model on the meta
 device, fully_shard wraps each decoder block and the root (--units ends: embedding and head too, as
@@ -32,6 +32,8 @@ What is measured
   - --ddp wraps the model in DistributedDataParallel instead (bf16-mixed is then autocast over f32 parameters), whose
     collectives are replaced by none; buckets are what gradients are reduced in, sharded_ components are whole. With --ddp views,
     gradients are views of buckets (gradient_as_bucket_view).  Its phases: forward, head, head_backward (all of backward), step.
+  - --lora RANK puts an adapter of two maps of so many numbers beside each linear map of the blocks, without dropout; all
+    else is frozen, in bf16 with bf16-mixed, as the scripts of topt launch have it.
   - The loss is the model's own: transformers casts logits to f32 and takes cross_entropy of
     them; both are counted as they are.
   - Attention is that of a GPU: aten's flash attention, with the logarithms of sums (f32, one per head and
@@ -341,11 +343,38 @@ def replicate(model, args):
     return module
 
 
+class Adapted(torch.nn.Module):
+    """A frozen linear map, and two small ones beside it."""
+
+    def __init__(self, base, rank, dtype):
+        super().__init__()
+        self.base = base
+        kind = {"bias": False, "dtype": dtype, "device": base.weight.device}
+        self.down = torch.nn.Linear(base.in_features, rank, **kind)
+        self.up = torch.nn.Linear(rank, base.out_features, **kind)
+
+    def forward(self, x):
+        return self.base(x) + self.up(self.down(x)) * 2.0
+
+
+def adapt(model, rank, precision):
+    """Adapters beside all linear maps of the blocks; what is not theirs is frozen, in bf16 where that is computed in."""
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    model.requires_grad_(False)
+    for block in blocks_of(model):
+        maps = [(m, n, c) for m in block.modules() for n, c in m.named_children() if isinstance(c, torch.nn.Linear)]
+        for module, name, child in maps:
+            setattr(module, name, Adapted(child, rank, dtype))
+
+
 def make_model(config, mesh, args):
-    dtype = torch.bfloat16 if args.precision == "bf16" else torch.float32
+    rest_in_bf16 = args.precision == "bf16" or (args.lora and args.precision == "bf16-mixed")
+    dtype = torch.bfloat16 if rest_in_bf16 else torch.float32
     with torch.device("cpu" if args.ddp else "meta"):
         model = transformers.AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation="gpu")
     model.train()
+    if args.lora:
+        adapt(model, args.lora, args.precision)
     if args.checkpoint == "children":
         for block in blocks_of(model):
             for name, child in list(block.named_children()):
@@ -363,7 +392,7 @@ def make_optimizer(model, args):
     how = {"foreach": {"foreach": True}, "fused": {"fused": True}, "single": {"foreach": False}}
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, **how[args.optimizer])
     for p in model.parameters():
-        p.grad = torch.zeros_like(p)
+        p.grad = torch.zeros_like(p) if p.requires_grad else None
     optimizer.step()
     optimizer.zero_grad()
     return optimizer
@@ -414,6 +443,7 @@ def parse(argv):
     p.add_argument("--ranks", type=int, required=True)
     p.add_argument("--ddp", nargs="?", const="plain", choices=["plain", "views"],
                    help="DDP instead of FSDP2; views: gradient_as_bucket_view")
+    p.add_argument("--lora", type=int, metavar="RANK", help="adapters beside the blocks' linear maps, all else frozen")
     p.add_argument("--replicate", type=int, default=1, help="ranks that hold each shard (HSDP)")
     p.add_argument("--micro-batch", type=int, default=1)
     p.add_argument("--sequence", type=int, default=4096)

@@ -113,8 +113,7 @@ void topt_stage_units_fini(struct topt_stage_units *u)
 int topt_stage_units_layers(const struct topt_stage_units *u, int from, int until)
 {
     from = from > u->first ? from : u->first;
-    if (until > u->first + u->layers)
-        until = u->first + u->layers;
+    until = (int)topt_min(until, u->first + u->layers);
     return until > from ? until - from : 0;
 }
 

@@ -5,6 +5,7 @@
  * there rises by some: whatever is alive around it.  So the peak of a program follows
  * from its pieces. */
 #include "tally.h"
+#include "topt_minmax.h"
 
 #include "low.h"
 #include "muon.h"
@@ -75,7 +76,11 @@ int64_t topt_held_bytes(const struct topt_costing *k, int tensor, int64_t bytes)
     const struct topt_model *m = k->model;
     int p = tensor < 0 ? -1 : m->tensor[tensor].producer;
     if (p >= 0 && topt_is_table(m, k->settings, p))
-        return k->settings->tables == TOPT_ZERO_PARAM ? bytes : 0;
+        return k->settings->tables == TOPT_ZERO_PARAM
+                   ? topt_min(bytes * k->settings->table_shards,
+                              topt_operand_numbers(&m->op[p], m->op[p].output) *
+                                  topt_element_bytes(k->settings, TOPT_ELEM_REAL))
+                   : 0;
     int logits = p >= m->head && p < m->loss && m->op[m->loss].spec->eager;
     if (p >= 0 && !logits && k->settings->rest_f32)
         return 2 * bytes;
@@ -108,8 +113,7 @@ static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
     t->counted[n] = !elsewhere && in_flight;
     if (t->counted[n]) {
         t->live += at_once(t, b);
-        if (t->live > t->cost.transient_bytes)
-            t->cost.transient_bytes = t->live;
+        t->cost.transient_bytes = topt_max(t->cost.transient_bytes, t->live);
     } else if (!elsewhere) {
         t->cost.class_bytes[b->cls] += at_once(t, b);
     }
@@ -210,7 +214,8 @@ void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls)
         return;
     int64_t forward = number_bytes(t, e.work[0]), backward = number_bytes(t, e.work[1]);
     if (t->k->settings->rest_f32) /* a copy in f32 is the tensor itself */
-        e.kept = (struct topt_numbers){.f32 = e.kept.real, .bytes = e.kept.bytes};
+        e.kept =
+            (struct topt_numbers){.f32 = topt_max(e.kept.real, 0), .bytes = e.kept.bytes};
     t->cost.class_bytes[cls] += number_bytes(t, e.kept);
     t->cost.transient_bytes += forward > backward ? forward : backward;
 }

@@ -182,6 +182,10 @@ def errors(rows, verdicts):
         mean = sum(off) / len(off)
         yield mean <= most, f"memory of {what}: {mean:.1%} off on the mean (at most {most:.0%})"
     yield median(off) <= 0.02, f"... and {median(off):.1%} at the median (at most 2 %)"
+    staged = [[abs(r["predicted"] / r["measured"] - 1) for r in tests if ("stages" in r["plan"]) == s] for s in (False, True)]
+    without, with_stages = (sum(of) / len(of) for of in staged)
+    yield with_stages <= without + 0.01, (f"... {without:.1%} of {len(staged[0])} without stages, {with_stages:.1%} of "
+                                          f"{len(staged[1])} with (at most one point more)")
     for table in TABLES:
         of = [r for r in rows if r["table"] == table]
         share = inside(of)

@@ -191,6 +191,7 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     q.expert = r->expert > 1 ? r->expert : 1;
     if (modules_of(r))
         q.fixed.recompute = modules_of(r);
+    q.fixed.even = row_uses(r, "even-stages");
     if (topt_request_complete(&q, &err))
         give_up(r, err.text);
     q.settings.gradient_f32 = q.settings.gradient_f32 && strcmp(r->gradients, "bf16");
@@ -463,6 +464,19 @@ static void cost_by(const struct row *r, const struct topt_model *m,
     topt_planning_fini(&micros);
 }
 
+/* What the last rank holds, of a pipeline its last stage, in place of the stage that holds most; of each class as
+ * much of it as there. */
+static void take_last_rank(struct topt_strategy_cost *cost)
+{
+    if (!cost->stage.stages)
+        return;
+    int64_t last = cost->stage.bytes[cost->stage.stages - 1];
+    for (int i = 0; i < TOPT_CLASS_COUNT; i++)
+        cost->sum.class_bytes[i] = (int64_t)((double)cost->sum.class_bytes[i] *
+                                             (double)last / (double)cost->memory_bytes);
+    cost->memory_bytes = last;
+}
+
 /* What a process holds beside its allocator, where the source does not say: half way between the
  * profile's ends, which the band takes. */
 static void add_context(const struct row *r, const struct topt_hw *hw, struct ran *ret)
@@ -505,6 +519,8 @@ struct ran ran_of(const struct row *r)
         cost_by(r, m, hw, 1, &tensors);
     else
         tensors = ret;
+    if (row_uses(r, "last-rank"))
+        take_last_rank(&tensors.cost);
     ret.held = tensors.cost;
     ret.device =
         r->device_gib > 0 ? r->device_gib * GIB : (double)topt_hw_capacity_bytes(hw);

@@ -134,6 +134,10 @@ static const struct mechanism {
     /* Modules that are recomputed, or a schedule that holds less, which no plan of ran.c has: the time is held against
      * the row, not whether it fits. */
     {"recipe-memory", NULL, 1},
+    /* The peak is of the last rank, so of the last stage. */
+    {"last-rank", NULL, 1},
+    /* Each chunk of a stage has as many layers, as Megatron-LM cuts them where it is not told otherwise. */
+    {"even-stages", NULL, 1},
     {"fp8", in_eight_bits, 0},
     {"adapters-tensor", with_adapters_split, 0},
     {"async-tensor", NULL, 1},
@@ -145,6 +149,9 @@ static const struct mechanism {
     {"optimizer-in-backward", NULL, 0},
     {"paged-optimizer", NULL, 0},
     {"linear-loss", NULL, 0},
+    /* The loss fused by PyTorch's compiler, which holds a copy of the logits in f32 more than in place (Megatron-LM,
+     * core/fusions/fused_cross_entropy.py, d98e8a6). */
+    {"compiled-loss", NULL, 0},
     {"decoder-length", NULL, 0},
     {"distillation", NULL, 0},
     {"reinforcement-learning", NULL, 0},
@@ -509,6 +516,10 @@ void row_add_plan(const struct row *r, struct topt_text *to)
     topt_text_add(to, "%s",
                   r->zero == 3 && strcmp(r->framework, "deepspeed") ? ", FSDP"
                                                                     : level[r->zero]);
+    if (r->shards && r->shards < r->gpus)
+        topt_text_add(to, " of %d", (int)r->shards);
+    if (*r->train)
+        topt_text_add(to, ", %s", r->train);
     for (size_t i = 0; i < sizeof recomputed / sizeof *recomputed; i++)
         if (!strcmp(recomputed[i][0], r->recompute))
             topt_text_add(to, "%s", recomputed[i][1]);

@@ -144,7 +144,7 @@ static int print_rows(const struct asked *a, const struct rows *all)
 
 /* ---- held against PyTorch's memory tracker -------------------------------------------------- */
 
-/* How many are missed: by more than 2 % from below, which would run out, or a fifth from above. */
+/* How many are missed: tensors by more than 2.5 % from below, which would run out, or 4 % from above. */
 static int print_tracked(const struct asked *a, const struct rows *all)
 {
     int missed = 0;
@@ -178,7 +178,7 @@ static int print_tracked(const struct asked *a, const struct rows *all)
         size += fabs(error);
         sign += error;
         with_share += fabs(whole);
-        missed += gib < 0.98 * r->memory_gib || gib > 1.2 * r->memory_gib;
+        missed += error < -2.5 || error > 4;
     }
     if (n)
         printf("\nTensors: mean error %.1f %%, with its sign %+.1f %%, of %d. With the "

@@ -521,6 +521,43 @@ static void print_verdicts(void)
     json_decref(v);
 }
 
+/* Memory of a file's rows on one side, with stages (1) or without (0); -1: on both, all. */
+static struct figures memory_of(const struct measured *m, int side, int staged)
+{
+    struct figures ret = {0};
+    for (int i = 0; i < m->all.n; i++) {
+        struct comparison c[2];
+        const struct row *r = &m->all.row[i];
+        int n = comparisons_of(r, &m->all.ran[i], c);
+        for (int j = 0; j < n; j++)
+            if (c[j].kind == KIND_MEMORY && (side < 0 || is_judged(m, r) == side) &&
+                (staged < 0 || (r->pipeline > 1) == staged))
+                figures_count(&ret, &c[j]);
+    }
+    return ret;
+}
+
+static void print_mean(const char *what, struct figures of)
+{
+    if (of.n)
+        printf("%s %.1f %% (%d)", what, 100 * of.size / of.n, of.n);
+    figures_fini(&of);
+}
+
+/* Megatron-LM's own tests are many, alike and small: what memory's errors are without them, and with stages of theirs. */
+static void print_memory_apart(void)
+{
+    printf("Mean error of memory in Megatron-LM's own tests, of small models: ");
+    print_mean("without stages", memory_of(&files[TESTS], -1, 0));
+    print_mean(", with", memory_of(&files[TESTS], -1, 1));
+    printf(". Without these tests: ");
+    print_mean("of runs before there were sides", memory_of(&files[STEPS], -1, -1));
+    print_mean(", of documented ones", memory_of(&files[DOCUMENTED], -1, -1));
+    print_mean(", of later ones, seen", memory_of(&files[LATER], 0, -1));
+    print_mean(", judged", memory_of(&files[LATER], 1, -1));
+    printf(".\n\n");
+}
+
 static void print_by_kind(void)
 {
     static const char *const side[] = {"seen", "judged"};
@@ -543,6 +580,7 @@ static void print_by_kind(void)
             figures_fini(&all);
         }
     printf("\n");
+    print_memory_apart();
     print_all_regret();
     print_verdicts();
 }

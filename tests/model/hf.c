@@ -838,8 +838,64 @@ static void errors(void)
     refuses("{\"model_type\":\"llama\",\n\"hidden_size\":", 0, "line 2");
 }
 
+/* Copies that PyTorch's own kernels of an operator keep of its output beside what the row says, in the model's type and in
+ * f32. */
+static void keeps(const struct topt_model *m, const char *name, int real, int f32)
+{
+    const struct topt_op *op = op_of(m, name);
+    int64_t n = topt_operand_numbers(op, op->output);
+    struct topt_eager e = {.flops = {0}};
+    if (op->spec->eager(op, op->count, TOPT_EAGER_WRITES_NORMS, &e) == TOPT_EAGER_ALIKE)
+        e.kept = (struct topt_numbers){0};
+    ok(e.kept.real == real * n && e.kept.f32 == f32 * n, "%s: %s keeps %d and %d in f32",
+       m->name, name, real, f32);
+}
+
+/* As transformers' own code has it: GELU by its power and tangent, norms whose gain multiplies in f32. */
+static void written_out(void)
+{
+    struct topt_model *m =
+        imported("'model_type':'gpt2','n_embd':16,'n_layer':1,'n_head':2", 8);
+    keeps(m, "h0.activation", 3, 0);
+    topt_model_destroy(m);
+    m = imported("'model_type':'gpt2','n_embd':16,'n_layer':1,'n_head':2,"
+                 "'activation_function':'gelu_pytorch_tanh'",
+                 8);
+    keeps(m, "h0.activation", 0, 0);
+    topt_model_destroy(m);
+    m = imported(T5("t5", "T5", 32, 8, 48, 2, 4, "gated-gelu", "false", 50), 8);
+    keeps(m, "h0.glu", 4, 0);
+    topt_model_destroy(m);
+    m = imported("'model_type':'bloom','hidden_size':16,'n_layer':1,'n_head':2", 8);
+    const struct topt_op *attend = op_of(m, "h0.attend");
+    struct topt_eager e;
+    int64_t len[TOPT_MAX_OPDIMS];
+    memcpy(len, attend->count, sizeof len);
+    ok(attend->attrs.written &&
+           attend->spec->eager(attend, len, 0, &e) == TOPT_EAGER_INSTEAD &&
+           e.kept.f32 == 2 * 2 * 8 * 8 && e.kept.real == e.kept.f32,
+       "bloom's scores are kept in f32 and as read");
+    topt_model_destroy(m);
+    static const struct {
+        const char *family;
+        int real, f32;
+    } norms[] = {{"llama", 0, 1}, {"olmo2", -1, 2}, {"gemma", -1, 2}, {"cohere", 0, 2}};
+    for (size_t i = 0; i < sizeof norms / sizeof *norms; i++) {
+        char text[300];
+        snprintf(text, sizeof text,
+                 "'model_type':'%s','hidden_size':16,'num_hidden_layers':1,"
+                 "'num_attention_heads':2,'num_key_value_heads':2,'intermediate_size':32,"
+                 "'vocab_size':50",
+                 norms[i].family);
+        m = imported(text, 8);
+        keeps(m, "norm", norms[i].real, norms[i].f32);
+        topt_model_destroy(m);
+    }
+}
+
 int main(void)
 {
+    written_out();
     counts();
     families_named();
     structure();

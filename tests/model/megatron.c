@@ -131,6 +131,7 @@ static void test_alike(void)
               "--num-layers 12 --hidden-size 768 --num-attention-heads 12\n"
               "--max-position-embeddings 1024 --padded-vocab-size 50257 " UNDROPPED,
               "{\"model_type\":\"gpt2\",\"n_embd\":768,\"n_layer\":12,\"n_head\":12,"
+              "\"activation_function\":\"gelu_pytorch_tanh\","
               "\"n_positions\":1024,\"vocab_size\":50257}");
 }
 

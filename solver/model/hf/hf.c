@@ -329,6 +329,18 @@ static void note_what_is_filled_in(const json_t *doc, const char *type, struct h
         topt_hf_note(a, text);
 }
 
+/* Is the activation the one that transformers has of elementwise kernels (NewGELUActivation)? */
+static int is_written_out(const json_t *doc)
+{
+    static const char *const keys[] = {"activation_function", "hidden_act", "activation"};
+    int is = 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *name = json_string_value(json_object_get(doc, keys[i]));
+        is |= name && !strcmp(name, "gelu_new");
+    }
+    return is;
+}
+
 static struct topt_model *build_family(const json_t *doc, const json_t *around,
                                        const struct hf_family *f,
                                        const struct hf_task *task, const char *name,
@@ -347,6 +359,7 @@ static struct topt_model *build_family(const json_t *doc, const json_t *around,
         a->traits = f->traits;
         a->full_every = f->full_every;
         int rc = f->read(whole, a, err) || read_classes(doc, task->head, a, err);
+        a->written |= is_written_out(whole);
         if (!rc && task->head == HF_LANGUAGE && !strcmp(task->suffix, "ForPreTraining"))
             topt_hf_note(a, "the pooler and the next-sentence head are left out");
         if (!rc && around && topt_hf_has_images(around)) {

@@ -86,9 +86,10 @@ static int check_rope(const struct topt_attrs *a, struct topt_error *err)
 
 /* Scores as Korthikanti et al. (2022) count them: written by a product, read and
  * written by softmax and by dropout, read by the next product; kept are softmax's and
- * dropout's outputs and a byte each that says what was dropped. */
+ * dropout's outputs and a byte each that says what was dropped.  'wide': softmax is in f32, and what the next product reads
+ * is its copy (transformers v5.12.1, models/bloom and models/mpt, which have no other attention). */
 static struct topt_eager eager_scores(int64_t heads, int64_t queries, int64_t keys,
-                                      int64_t key, int64_t value)
+                                      int64_t key, int64_t value, int wide)
 {
     int64_t pairs = heads * queries * keys;
     return (struct topt_eager){
@@ -98,7 +99,9 @@ static struct topt_eager eager_scores(int64_t heads, int64_t queries, int64_t ke
         .moved = {{.real = 6 * pairs, .bytes = pairs},
                   {.real = 9 * pairs, .bytes = pairs}},
         .kernels = {4, 8},
-        .kept = {.real = 2 * pairs, .bytes = pairs},
+        .kept = {.real = wide ? pairs : 2 * pairs,
+                 .f32 = wide ? pairs : 0,
+                 .bytes = wide ? 0 : pairs},
         .work = {{.real = pairs}, {.real = 2 * pairs}}};
 }
 
@@ -326,10 +329,10 @@ static enum topt_eager_how eager_attention(const struct topt_op *op, const int64
 {
     const struct topt_attrs *a = &op->attrs;
     int64_t group = a->heads / a->kv_heads, heads = len[B] * len[H] * group;
-    int scores = writes & TOPT_EAGER_WRITES_SCORES;
+    int scores = writes & TOPT_EAGER_WRITES_SCORES || a->written;
     *ret = (struct topt_eager){0};
     if (scores)
-        *ret = eager_scores(heads, len[S], len[T], a->head_dim, value_dim(a));
+        *ret = eager_scores(heads, len[S], len[T], a->head_dim, value_dim(a), a->written);
     else if (writes & TOPT_EAGER_TURNS) { /* the copy is what the next product keeps */
         int64_t out = heads * len[S] * value_dim(a);
         ret->kept.real = out;
@@ -412,7 +415,8 @@ const struct topt_op_spec topt_ops_attention[] = {
      * 2022).  Scores are kept for a few queries at a time. */
     {.name = "attention",
      .attrs = A(HEADS) | A(KV_HEADS) | A(HEAD_DIM) | A(V_HEAD_DIM) | A(CAUSAL) |
-              A(WINDOW) | A(CHUNK) | A(SCALE) | A(CAP) | A(DISTANCE) | A(FACTOR) | ROPE,
+              A(WRITTEN) | A(WINDOW) | A(CHUNK) | A(SCALE) | A(CAP) | A(DISTANCE) |
+              A(FACTOR) | ROPE,
      .ndims = 6,
      .dim = {BATCH,
              {"h", TOPT_SPLIT_FEATURE},

@@ -83,6 +83,31 @@ static enum topt_eager_how eager_add(const struct topt_op *op, const int64_t *le
     return TOPT_EAGER_INSTEAD;
 }
 
+/* GELU by elementwise kernels, as transformers' NewGELUActivation is written (activations.py, v5.12.1): eight of them, of which the
+ * power, the tangent and the last product keep what they read or made, three numbers beside x. */
+enum { WRITTEN_KEPT = 3, WRITTEN_KERNELS = 8, WRITTEN_MOVED = 17 };
+
+static void write_out(struct topt_eager *ret, int64_t n)
+{
+    for (int i = 0; i < 2; i++) {
+        ret->moved[i].real += (1 + i) * WRITTEN_MOVED * n;
+        ret->kernels[i] += (1 + i) * WRITTEN_KERNELS;
+    }
+    ret->kept.real += WRITTEN_KEPT * n;
+    ret->work[1].real += WRITTEN_KEPT * n;
+}
+
+static enum topt_eager_how eager_unary(const struct topt_op *op, const int64_t *len,
+                                       int writes, struct topt_eager *ret)
+{
+    (void)writes;
+    *ret = (struct topt_eager){.flops = {0}};
+    if (!op->attrs.written)
+        return TOPT_EAGER_ALIKE;
+    write_out(ret, topt_output_numbers(op, len));
+    return TOPT_EAGER_INSTEAD;
+}
+
 /* The activation of one half, and a product; each with its backward. */
 static enum topt_eager_how eager_glu(const struct topt_op *op, const int64_t *len,
                                      int writes, struct topt_eager *ret)
@@ -94,6 +119,8 @@ static enum topt_eager_how eager_glu(const struct topt_op *op, const int64_t *le
                             .kernels = {2, 3},
                             .kept.real = n,
                             .work[1].real = n};
+    if (op->attrs.written)
+        write_out(ret, n);
     return TOPT_EAGER_INSTEAD;
 }
 
@@ -133,8 +160,10 @@ static int shape_position(struct topt_op *op, struct topt_error *err)
  * long as 50 bytes and backward as long as 140 in Liger-Kernel's table of the A100, where 36 and 74 are
  * touched.  PyTorch's own rms_norm in one kernel took 3 passes forward and 13 backward on an H100 (the
  * same tables, megatron_rms_norm, 2025), of which the gain's gradient is taken to be a third.  Written out it
- * keeps the input in f32 and what is normalised in the input's place.  A frozen gain has no
- * gradient: no second kernel, or no product and its sum. */
+ * keeps the input in f32 and what is normalised in the input's place, of Gemma's and OLMo 2's, whose gain
+ * multiplies in f32, in f32 (transformers v5.12.1, models/gemma and models/olmo2).  Cohere's layer norm is written out
+ * so, too: x less its mean is kept twice, what is normalised in f32 (models/cohere).  A frozen gain has no
+ * gradient: no second kernel, or no product and its sum, for which what is normalised would be kept. */
 static enum topt_eager_how eager_norm(const struct topt_op *op, const int64_t *len,
                                       int writes, struct topt_eager *ret)
 {
@@ -148,7 +177,14 @@ static enum topt_eager_how eager_norm(const struct topt_op *op, const int64_t *l
             .moved = {{.real = 4 * n, .f32 = 11 * n},
                       {.real = (op->attrs.frozen ? 5 : 9) * n, .f32 = 30 * n}},
             .kernels = {7, 14},
-            .kept.f32 = n,
+            .kept = {.f32 = op->attrs.written && !op->attrs.frozen ? 2 * n : n,
+                     .real = op->attrs.written || op->attrs.frozen ? -n : 0},
+            .work = {{.f32 = n}, {.real = n, .f32 = 3 * n}}};
+    else if (op->attrs.written && writes & TOPT_EAGER_WRITES_NORMS)
+        *ret = (struct topt_eager){
+            .moved = {{.real = 2 * n, .f32 = 13 * n}, {.real = 2 * n, .f32 = 33 * n}},
+            .kernels = {9, 17},
+            .kept.f32 = 2 * n,
             .work = {{.f32 = n}, {.real = n, .f32 = 3 * n}}};
     else
         *ret = (struct topt_eager){
@@ -382,7 +418,7 @@ const struct topt_op_spec topt_ops_dense[] = {
      .shape = shape_position,
      .flops = topt_flops_elementwise},
     {.name = "unary",
-     .attrs = A(ACT) | A(ALPHA) | A(BETA),
+     .attrs = A(ACT) | A(ALPHA) | A(BETA) | A(WRITTEN),
      .ndims = 3,
      .dim = {BATCH, SEQ, FEATURES},
      .noperands = 2,
@@ -390,7 +426,8 @@ const struct topt_op_spec topt_ops_dense[] = {
      .forward = {KERNEL(UNARY_FWD, V(0), V(1))},
      .backward = {KERNEL_AS(UNARY_BWD, V(0) | G(1), G(0), .onto = G(1))},
      .shape = topt_shape_unary,
-     .flops = topt_flops_elementwise},
+     .flops = topt_flops_elementwise,
+     .eager = eager_unary},
     {.name = "scale",
      .attrs = A(FACTOR) | A(SHIFT),
      .ndims = 3,
@@ -402,7 +439,7 @@ const struct topt_op_spec topt_ops_dense[] = {
      .shape = topt_shape_same,
      .flops = topt_flops_elementwise},
     {.name = "glu",
-     .attrs = A(ACT) | A(ALPHA) | A(BETA),
+     .attrs = A(ACT) | A(ALPHA) | A(BETA) | A(WRITTEN),
      .ndims = 3,
      .dim = {BATCH, SEQ, {"f", TOPT_SPLIT_FEATURE}},
      .noperands = 2,
@@ -447,7 +484,7 @@ const struct topt_op_spec topt_ops_dense[] = {
      .shape = topt_shape_weigh,
      .flops = topt_flops_elementwise},
     {.name = "norm",
-     .attrs = A(RMS) | A(PLAIN) | A(EPS),
+     .attrs = A(RMS) | A(PLAIN) | A(EPS) | A(WRITTEN),
      .ndims = 3,
      .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_STAT}},
      .noperands = 8,
@@ -474,7 +511,7 @@ const struct topt_op_spec topt_ops_dense[] = {
      .flops = topt_flops_elementwise,
      .eager = eager_norm},
     {.name = "head_norm",
-     .attrs = A(HEAD_DIM) | A(RMS) | A(PLAIN) | A(EPS),
+     .attrs = A(HEAD_DIM) | A(RMS) | A(PLAIN) | A(EPS) | A(WRITTEN),
      .ndims = 4,
      .dim = {BATCH, SEQ, {"h", TOPT_SPLIT_FEATURE}, {"e", TOPT_SPLIT_NEVER}},
      .noperands = 8, /* as norm has them, for its kernels */

@@ -112,8 +112,7 @@ static void count(struct fixing *z)
     segment->points += s->points;
     segment->bytes = topt_max(segment->bytes, s->peak_bytes);
     segment->parts += s->bands;
-    if (s->max_frontier > segment->max_frontier)
-        segment->max_frontier = s->max_frontier;
+    segment->max_frontier = (int)topt_max(segment->max_frontier, s->max_frontier);
 }
 
 int topt_fixing_end(struct fixing *z, int searched)

@@ -640,15 +640,13 @@ static void write_stats(const struct two_phase *s, struct topt_frontier *f)
         t->points += b->points;
         t->bands += b->parts;
         most = topt_max(most, b->bytes);
-        if (b->max_frontier > t->max_frontier)
-            t->max_frontier = b->max_frontier;
+        t->max_frontier = (int)topt_max(t->max_frontier, b->max_frontier);
         f->epsilon =
             fmax(f->epsilon, b->explored == INT64_MAX
                                  ? b->left_out
                                  : topt_segment_gap(b, s->options, s->incumbents));
     }
-    if (f->npoints > t->max_frontier)
-        t->max_frontier = f->npoints;
+    t->max_frontier = (int)topt_max(t->max_frontier, f->npoints);
     t->peak_bytes += most + topt_strategies_bytes(topt_frontier_strategies(f));
     f->exact = f->epsilon <= 0;
 }

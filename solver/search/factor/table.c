@@ -48,8 +48,7 @@ int topt_tables_account(struct tables *ts, int64_t bytes, struct topt_error *err
                          "epsilon or fewer configurations",
                          (long long)ts->max_bytes);
     ts->bytes += bytes;
-    if (ts->bytes > ts->stats.peak_bytes)
-        ts->stats.peak_bytes = ts->bytes;
+    ts->stats.peak_bytes = topt_max(ts->stats.peak_bytes, ts->bytes);
     return 0;
 }
 

@@ -56,7 +56,8 @@ static int normed_heads(struct hf_builder *b, int x, const char *name)
     struct topt_attrs attrs = {.head_dim = a->head_dim,
                                .rms = a->rms,
                                .plain = a->each_head_norms || a->untrained_norms,
-                               .eps = a->eps};
+                               .eps = a->eps,
+                               .written = a->wide_gains};
     if (a->head_norms || a->each_head_norms)
         x = topt_hf_add(b, "head_norm", x, -1, &attrs, "%s.norm", name);
     if (a->each_head_norms)
@@ -98,6 +99,7 @@ static struct topt_attrs attend_attrs(const struct hf_builder *b)
                                .kv_heads = a->kv_heads,
                                .head_dim = a->head_dim,
                                .causal = !a->bidirectional,
+                               .written = a->written_scores,
                                .window = seen(b, a->window),
                                .chunk = seen(b, a->chunk),
                                .cap = a->score_cap,
@@ -490,7 +492,7 @@ int topt_hf_attention(struct hf_builder *b, int x)
 static int dense_mlp(struct hf_builder *b, int x, int64_t inner, const char *part)
 {
     const struct hf_arch *a = b->a;
-    struct topt_attrs attrs = {.activation = a->activation};
+    struct topt_attrs attrs = {.activation = a->activation, .written = a->written};
     char name[32];
     int apart = a->gated && a->gates_apart && !*part, in = x;
     const char *first = apart ? "gate" : a->gated ? "gate_up" : "up";

@@ -168,7 +168,8 @@ int topt_hf_norm(struct hf_builder *b, int x, const char *name)
     if (is_sharing(b) && !shared_by(b, name, &fresh))
         return -1;
     plain |= !fresh;
-    struct topt_attrs attrs = {.rms = b->a->rms, .plain = plain, .eps = b->a->eps};
+    struct topt_attrs attrs = {
+        .rms = b->a->rms, .plain = plain, .eps = b->a->eps, .written = b->a->wide_gains};
     x = topt_hf_add(b, "norm", x, -1, &attrs, "%s", name);
     return b->a->unbiased_norms ? topt_hf_add(b, "gain", x, -1, NULL, "%s.gain", name)
                                 : x;

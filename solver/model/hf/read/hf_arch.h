@@ -149,6 +149,9 @@ struct hf_arch {
     struct hf_layer_sizes sizes[HF_MAX_LAYERS];
     enum hf_norms norms;
     int activation, gated, rms;
+    /* In transformers' own code: the activation is made by elementwise kernels; norms and their gains are in f32;
+     * attention is matrix products with a softmax in f32 between them. */
+    int written, wide_gains, written_scores;
     int mlp_gate;    /* what the feed-forward gives is gated by the block's input */
     int curved;      /* two trained numbers bend it */
     int shared_norm; /* parallel: attention and feed-forward read one norm */

@@ -183,6 +183,8 @@ static void take_traits(struct hf_arch *a)
     a->rms = has(a, HF_T_RMS);
     a->gated = has(a, HF_T_GATED);
     a->unbiased_norms = has(a, HF_T_UNBIASED);
+    a->wide_gains = (a->rms && a->norms == HF_AFTER) || /* OLMo's, Cohere's */
+                    (a->unbiased_norms && a->norms == HF_PARALLEL);
     a->untrained_norms = has(a, HF_T_UNTRAINED);
     a->head_norms = has(a, HF_T_HEADS);
     a->each_head_norms = has(a, HF_T_EACH_HEAD);
@@ -502,6 +504,7 @@ int topt_hf_read_bloom(const json_t *doc, struct hf_arch *a, struct topt_error *
                           err))
         return -1;
     a->activation = TOPT_ACT_GELU;
+    a->written_scores = 1;
     if (after)
         a->not_run = "sums with what norms give";
     return 0;
@@ -515,6 +518,7 @@ int topt_hf_read_mpt(const json_t *doc, struct hf_arch *a, struct topt_error *er
         return -1;
     a->inner = times * a->width;
     a->activation = TOPT_ACT_GELU_ERF;
+    a->written_scores = 1;
     return topt_hf_refuse_flag(doc, "no_bias", 1, "transformers reads none of its biases",
                                err);
 }

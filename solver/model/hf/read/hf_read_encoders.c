@@ -190,8 +190,8 @@ static int read_feed_forward(const json_t *doc, const char *usual, struct hf_arc
     name += a->gated ? sizeof gated - 1 : 0;
     if (topt_json_bool_or(doc, "", "is_gated_act", &a->gated, err))
         return -1;
-    return topt_hf_activation_named("feed_forward_proj",
-                                    a->gated && !strcmp(name, "gelu") ? "gelu_new" : name,
+    a->written = a->gated && !strcmp(name, "gelu");
+    return topt_hf_activation_named("feed_forward_proj", a->written ? "gelu_new" : name,
                                     &a->activation, err);
 }
 

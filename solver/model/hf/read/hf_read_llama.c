@@ -142,6 +142,7 @@ int topt_hf_read_gemma(const json_t *doc, struct hf_arch *a, struct topt_error *
     if (topt_hf_like_llama(doc, a, err))
         return -1;
     a->activation = TOPT_ACT_GELU;
+    a->wide_gains = 1;
     if (topt_hf_activation(doc, "hidden_activation", &a->activation, err) ||
         topt_json_bool_or(doc, "", "attention_bias", &a->qkv_bias, err) ||
         read_sight(doc, a, err))
@@ -167,6 +168,7 @@ static int read_like_gemma2(const json_t *doc, double scalar, struct hf_arch *a,
         HF_SIZE("max_position_embeddings", context, HF_MAX_CONTEXT),
         {0}};
     a->norms = HF_SANDWICH;
+    a->wide_gains = 1;
     a->activation = TOPT_ACT_GELU;
     a->gated = a->rms = a->tied = 1;
     a->eps = 1e-6;
