@@ -10,7 +10,7 @@
 #include "topt_command.h"
 #include "scontrol.h"
 
-enum { TELL_MS = 10000, WORDS = 13, BUSY_MOST = 8, BUSY_NS = 250 * 1000 * 1000 };
+enum { TELL_MS = 10000, WORDS = 13, BUSY_MOST = 32, BUSY_NS = 250 * 1000 * 1000 };
 
 static void set_kind(const struct site_queued *j, int kind, struct rightsize_shape *ret)
 {
@@ -177,6 +177,16 @@ static enum rightsize_result judge(const struct site_queued *j,
     return RIGHTSIZE_DRY;
 }
 
+/* Does Slurm say that it is to be asked again (26.05 does)?  Then a moment later. */
+static int is_put_off(const struct topt_error *said, char detail[240])
+{
+    if (!strstr(said->text, strerror(EAGAIN)))
+        return 0;
+    nanosleep(&(struct timespec){.tv_nsec = BUSY_NS}, NULL);
+    detail[0] = '\0';
+    return 1;
+}
+
 enum rightsize_result rightsize_change(const char *scontrol, const struct site_queued *j,
                                        const struct rightsize_shape *to, char detail[240])
 {
@@ -206,10 +216,7 @@ enum rightsize_result rightsize_change(const char *scontrol, const struct site_q
             return err.code == TOPT_ERR_NOTFOUND ? RIGHTSIZE_LEFT : RIGHTSIZE_HALF;
         }
         r = judge(&is, &now, &from, to, &said, detail);
-        if (r == RIGHTSIZE_REFUSED && strstr(said.text, strerror(EAGAIN)) &&
-            busy++ <
-                BUSY_MOST) { /* Slurm says that it is to be asked again (seen on 26.05) */
-            nanosleep(&(struct timespec){.tv_nsec = BUSY_NS}, NULL);
+        if (r == RIGHTSIZE_REFUSED && busy++ < BUSY_MOST && is_put_off(&said, detail)) {
             call--;
             continue;
         }

@@ -9,8 +9,9 @@
 #include "scontrol.h"
 #include "topt_clock.h"
 #include "topt_command.h"
+#include "topt_minmax.h"
 
-enum { TELL_MS = 10000, POLL_MS = 250 };
+enum { TELL_MS = 10000, FIRST_PAUSE_MS = 20, LAST_PAUSE_MS = 640 };
 static const char reservation[] = "ReservationName=topt-rightsize";
 static const char held[] = "job_requeued_in_held_state";
 
@@ -165,7 +166,8 @@ enum rightsize_result requeue_finish(const char *scontrol, int64_t deadline,
                                      struct rightsize_entry *e)
 {
     struct where w;
-    for (;;) {
+    for (int64_t pause_ms = FIRST_PAUSE_MS;;
+         pause_ms = topt_min(2 * pause_ms, LAST_PAUSE_MS)) {
         look(scontrol, e, &w);
         if (w.is_gone)
             return say(e, RIGHTSIZE_LEFT, "the job has ended");
@@ -185,6 +187,6 @@ enum rightsize_result requeue_finish(const char *scontrol, int64_t deadline,
         }
         if (topt_clock_ms() >= deadline)
             return RIGHTSIZE_BEGUN;
-        nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = pause_ms * 1000000}, NULL);
     }
 }
