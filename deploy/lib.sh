@@ -34,7 +34,7 @@ packages_cuda=(
 # shellcheck disable=SC2034
 packages_check=(
     clang libclang-rt-dev ccache clang-format-14 sqlite3 python3 python3-jsonschema openapi-specification
-    python3-prometheus-client python3-scipy libonnx-testdata python3-torch chromium
+    python3-prometheus-client python3-scipy libonnx-testdata python3-torch chromium valgrind
 )
 
 # Daemons that those packages bring; this project starts its own and never the system's.

@@ -7,6 +7,7 @@
 #include "host.h"
 #include "memory.h"
 #include "number.h"
+#include "packed.h"
 #include "tensor_file.h"
 #include "tensors.h"
 #include "topt_checkpoint.h"
@@ -349,6 +350,13 @@ static int deliver(struct topt_session *s, int buffer, const struct fill *f,
 {
     int64_t n = topt_box_elements(&f->shape, &f->box),
             bytes = topt_buffer_bytes(s, buffer);
+    int bits = topt_packed_bits(s->p, buffer);
+    if (bits && from == TOPT_F32) {
+        topt_packed_put(s, buffer, (const float *)(const void *)f->host);
+        return 0;
+    }
+    if (bits)
+        return topt_fail(err, TOPT_ERR_INVAL, "it is in another type than f32");
     int mine = topt_session_element_bytes(s, s->p->buffer[buffer].elem);
     enum topt_dtype to = mine == 8 ? TOPT_F64 : mine == 2 ? TOPT_BF16 : TOPT_F32;
     if (to == from)

@@ -1,5 +1,6 @@
 /* save.c - checkpoints, written while training goes on. */
 #include "memory.h"
+#include "packed.h"
 #include "tensor_file.h"
 #include "tensors.h"
 #include "topt_checkpoint.h"
@@ -305,8 +306,12 @@ static int copy_blocks(struct topt_saver *v, struct topt_error *err)
             continue;
         int buffer = v->stay[t].buffer;
         int64_t bytes = topt_buffer_bytes(s, buffer);
-        if (s->dev->ops->read(s->dev, at, s->ptr[buffer], bytes, err))
+        if (topt_packed_bits(s->p, buffer)) {
+            bytes = topt_buffer_elements(s, buffer) * (int64_t)sizeof(float);
+            topt_packed_get(s, buffer, (float *)(void *)at);
+        } else if (s->dev->ops->read(s->dev, at, s->ptr[buffer], bytes, err)) {
             return -1;
+        }
         at += bytes;
     }
     return 0;

@@ -1,5 +1,6 @@
 /* tensors.c - what training stays with: buffers that the INIT section makes and leaves. */
 #include "tensors.h"
+#include "packed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,10 +58,11 @@ int topt_stay_is_weight(const struct topt_program *p, int buffer)
 struct topt_box topt_stay_box(const struct topt_program *p, int buffer, int rank)
 {
     const struct topt_buffer *b = &p->buffer[buffer];
-    struct topt_box box = topt_layout_box(&p->mesh, &b->shape, &b->layout, rank);
-    for (int d = 0; d < b->shape.ndim; d++) {
-        box.off[d] *= b->shape.dim[d].unit;
-        box.len[d] *= b->shape.dim[d].unit;
+    struct topt_shape shape = topt_buffer_shape(p, buffer);
+    struct topt_box box = topt_layout_box(&p->mesh, &shape, &b->layout, rank);
+    for (int d = 0; d < shape.ndim; d++) {
+        box.off[d] *= shape.dim[d].unit;
+        box.len[d] *= shape.dim[d].unit;
     }
     return box;
 }
@@ -132,7 +134,7 @@ int topt_stay_writers(const struct topt_program *p, int buffer, int *ret,
 
 struct topt_shape topt_stay_shape(const struct topt_program *p, int buffer)
 {
-    struct topt_shape s = p->buffer[buffer].shape;
+    struct topt_shape s = topt_buffer_shape(p, buffer);
     for (int d = 0; d < s.ndim; d++) {
         s.dim[d].count *= s.dim[d].unit;
         s.dim[d].unit = 1;
@@ -156,7 +158,7 @@ int topt_stay_extents(const struct topt_shape *s, const struct topt_box *b,
 
 const char *topt_stay_dtype(const struct topt_program *p, int buffer)
 {
-    if (p->settings.dtype == TOPT_F64)
+    if (p->settings.dtype == TOPT_F64 && !topt_packed_bits(p, buffer))
         return "F64";
     return p->settings.dtype == TOPT_BF16 && p->buffer[buffer].elem == TOPT_ELEM_REAL
                ? "BF16"

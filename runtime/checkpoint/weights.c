@@ -4,6 +4,7 @@
 #include "memory.h"
 #include "naming.h"
 #include "number.h"
+#include "packed.h"
 #include "resnet.h"
 #include "topt_json.h"
 #include "topt_text.h"
@@ -191,10 +192,11 @@ static int load_parameter(const struct topt_naming *n, struct topt_session *s, i
 {
     const struct topt_buffer *x = &s->p->buffer[buffer];
     struct block b = block_of(s->p, buffer, s->comm->rank);
-    int op = topt_naming_op(n, s->p, buffer),
-        bytes = topt_session_element_bytes(s, x->elem);
+    int op = topt_naming_op(n, s->p, buffer), bits = topt_packed_bits(s->p, buffer),
+        bytes = bits ? (int)sizeof(float) : topt_session_element_bytes(s, x->elem);
     int64_t row_bytes = b.cols * bytes;
-    void *row = topt_scratch(s, row_bytes);
+    char *row = topt_scratch(s, bits ? b.n * b.rows * row_bytes : row_bytes);
+    const float *all = (const float *)(const void *)row; /* what is packed, at once */
     if (!row)
         return topt_nomem(err, NULL);
     for (int64_t r = 0; r < b.n * b.rows; r++) {
@@ -207,11 +209,16 @@ static int load_parameter(const struct topt_naming *n, struct topt_session *s, i
                              "the config has no name for parameter '%s' of '%.80s'",
                              s->p->model->op[x->op].spec->operand[x->operand].name,
                              s->p->model->op[x->op].name);
-        if (load_row(n, &src, &b, topt_buffer_dtype(s, buffer), row, err) ||
-            s->dev->ops->write(s->dev, (char *)s->ptr[buffer] + r * row_bytes, row,
-                               row_bytes, err))
+        if (load_row(n, &src, &b, topt_buffer_dtype(s, buffer), row, err))
+            return -1;
+        if (bits)
+            row += row_bytes;
+        else if (s->dev->ops->write(s->dev, (char *)s->ptr[buffer] + r * row_bytes, row,
+                                    row_bytes, err))
             return -1;
     }
+    if (bits)
+        topt_packed_put(s, buffer, all);
     return 0;
 }
 

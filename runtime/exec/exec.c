@@ -11,6 +11,7 @@
 #include "init.h"
 #include "memory.h"
 #include "number.h"
+#include "packed.h"
 #include "padding.h"
 #include "running.h"
 #include "rows.h"
@@ -492,7 +493,7 @@ static int run_part(struct topt_session *s, int from, int to, enum part part,
         [TOPT_I_LOSS] = do_loss,     [TOPT_I_UPDATE] = do_update,
         [TOPT_I_NORM] = do_norm,     [TOPT_I_ROWS_FETCH] = do_rows,
         [TOPT_I_ROWS_ADD] = do_rows, [TOPT_I_BUCKET] = do_bucket,
-        [TOPT_I_DROP] = do_drop,
+        [TOPT_I_DROP] = do_drop,     [TOPT_I_UNPACK] = topt_session_unpack,
     };
     /* gradients are whole from the last micro-batch on */
     int behind = s->overlaps && part == ALL && from >= s->p->micro_begin &&
@@ -797,6 +798,7 @@ static int check_program(const struct topt_program *p, const struct topt_device 
             err, TOPT_ERR_INVAL, "the program is in %s, the device computes in %s",
             topt_dtype_name(p->settings.dtype), topt_dtype_name(device->dtype));
     if (check_settings(&p->settings, err) || topt_model_check_run(p->model, err) ||
+        topt_packed_check(p, device, err) ||
         topt_dropout_check(&options->dropout, device, err) ||
         check_balance(p->model, device, options->balance, err) ||
         check_own(p->model, options, err))

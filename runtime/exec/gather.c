@@ -2,6 +2,7 @@
 #include "memory.h"
 #include "host.h"
 #include "number.h"
+#include "packed.h"
 #include "rows.h"
 
 #include <math.h>
@@ -17,14 +18,18 @@ static double *local_block(struct topt_session *s, int buffer, int64_t n,
         topt_session_rows_spread(s, buffer, block);
         return block;
     }
-    void *host = topt_scratch(s, topt_buffer_bytes(s, buffer));
+    int bits = topt_packed_bits(s->p, buffer);
+    void *host =
+        topt_scratch(s, bits ? n * (int64_t)sizeof(float) : topt_buffer_bytes(s, buffer));
     if (!block || !host) {
         free(block);
         topt_nomem(err, NULL);
         return NULL;
     }
-    if (s->dev->ops->read(s->dev, host, s->ptr[buffer], topt_buffer_bytes(s, buffer),
-                          err)) {
+    if (bits)
+        topt_packed_get(s, buffer, host);
+    else if (s->dev->ops->read(s->dev, host, s->ptr[buffer], topt_buffer_bytes(s, buffer),
+                               err)) {
         free(block);
         return NULL;
     }
@@ -53,7 +58,8 @@ static struct topt_box whole_box(const struct topt_shape *s)
 static void place(const struct topt_session *s, int buffer, int rank, double *block,
                   double *whole, double *seen, double *spread)
 {
-    const struct topt_buffer *b = &s->p->buffer[buffer];
+    struct topt_buffer here = s->p->buffer[buffer], *b = &here;
+    here.shape = topt_buffer_shape(s->p, buffer);
     struct topt_box all = whole_box(&b->shape);
     struct topt_box box = topt_layout_box(&s->p->mesh, &b->shape, &b->layout, rank);
     int copy = 0;
@@ -77,7 +83,8 @@ static void place(const struct topt_session *s, int buffer, int rank, double *bl
 static int collect(struct topt_session *s, int buffer, double *block, double *whole,
                    double *ret_spread, struct topt_error *err)
 {
-    const struct topt_buffer *b = &s->p->buffer[buffer];
+    struct topt_buffer here = s->p->buffer[buffer], *b = &here;
+    here.shape = topt_buffer_shape(s->p, buffer);
     int64_t largest = topt_layout_elements(&s->p->mesh, &b->shape, &b->layout);
     double *other = calloc(2 * (size_t)largest + 1, sizeof *other);
     int rc = other ? 0 : topt_nomem(err, NULL);
@@ -98,11 +105,14 @@ int topt_session_gather(struct topt_session *s, int buffer, double **ret, int64_
                         double *ret_spread, struct topt_error *err)
 {
     const struct topt_buffer *b = &s->p->buffer[buffer];
+    struct topt_shape shape = topt_buffer_shape(s->p, buffer);
     double *whole = NULL, spread = 0;
-    struct topt_box all = whole_box(&b->shape);
-    int64_t total = topt_box_elements(&b->shape, &all), n;
+    struct topt_box all = whole_box(&shape);
+    int64_t total = topt_box_elements(&shape, &all), n;
     int rc = -1;
-    if (!s->ptr[buffer] || (b->elem != TOPT_ELEM_REAL && b->elem != TOPT_ELEM_WIDE) ||
+    if (!s->ptr[buffer] ||
+        (b->elem != TOPT_ELEM_REAL && b->elem != TOPT_ELEM_WIDE &&
+         !topt_packed_bits(s->p, buffer)) ||
         topt_layout_partial_mask(&b->layout))
         return topt_fail(err, TOPT_ERR_INVAL, "buffer %d can't be gathered", buffer);
     n = topt_buffer_elements(s, buffer);

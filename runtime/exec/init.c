@@ -7,6 +7,7 @@
 #include "host.h"
 #include "memory.h"
 #include "number.h"
+#include "packed.h"
 #include "random.h"
 
 #include <math.h>
@@ -158,9 +159,24 @@ static void fill_row(enum topt_dtype dtype, const struct init_value *v, int64_t 
     }
 }
 
+/* Rows of what rests in few bits are put together before they are packed. */
+static int init_packed(struct topt_session *s, int buffer, const struct init_value *v,
+                       struct rows *all, int64_t rows, int64_t cols,
+                       struct topt_error *err)
+{
+    float *x = topt_scratch(s, rows * cols * (int64_t)sizeof *x);
+    if (!x)
+        return topt_nomem(err, NULL);
+    for (int64_t r = 0; r < rows; r++)
+        fill_row(TOPT_F32, v, row_start(all, r), x + r * cols, cols);
+    topt_packed_put(s, buffer, x);
+    return 0;
+}
+
 int topt_init_param(struct topt_session *s, int buffer, struct topt_error *err)
 {
-    const struct topt_buffer *b = &s->p->buffer[buffer];
+    struct topt_buffer here = s->p->buffer[buffer], *b = &here;
+    here.shape = topt_buffer_shape(s->p, buffer);
     struct topt_box box = topt_buffer_box(s, buffer);
     struct init_value v = value_of(s, b);
     struct rows all = rows_of(&b->shape, box);
@@ -168,6 +184,8 @@ int topt_init_param(struct topt_session *s, int buffer, struct topt_error *err)
     int64_t cols = box.len[last] * b->shape.dim[last].unit;
     int64_t rows = cols ? topt_buffer_elements(s, buffer) / cols : 0;
     int64_t row_bytes = cols * s->dev->real_bytes;
+    if (topt_packed_bits(s->p, buffer))
+        return init_packed(s, buffer, &v, &all, rows, cols, err);
     void *row = topt_scratch(s, row_bytes);
     if (!row)
         return topt_nomem(err, NULL);

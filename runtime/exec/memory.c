@@ -4,6 +4,7 @@
  * The count is kept as buffers come and go and rounded up to the plan's granule, so that its
  * high-water mark can be held against the plan's peak_bytes. */
 #include "memory.h"
+#include "packed.h"
 #include "topt_text.h"
 
 #include <stdlib.h>
@@ -15,13 +16,15 @@ struct topt_box topt_buffer_box(const struct topt_session *s, int buffer)
     if (b->window)
         return topt_operand_box(&s->p->model->op[b->op], b->operand, &s->p->config[b->op],
                                 &s->p->mesh, s->comm->rank);
-    return topt_layout_box(&s->p->mesh, &b->shape, &b->layout, s->comm->rank);
+    struct topt_shape shape = topt_buffer_shape(s->p, buffer);
+    return topt_layout_box(&s->p->mesh, &shape, &b->layout, s->comm->rank);
 }
 
 int64_t topt_buffer_elements(const struct topt_session *s, int buffer)
 {
     struct topt_box box = topt_buffer_box(s, buffer);
-    return topt_box_elements(&s->p->buffer[buffer].shape, &box);
+    struct topt_shape shape = topt_buffer_shape(s->p, buffer);
+    return topt_box_elements(&shape, &box);
 }
 
 int topt_session_element_bytes(const struct topt_session *s, enum topt_element e)
@@ -49,7 +52,7 @@ enum topt_dtype topt_buffer_dtype(const struct topt_session *s, int buffer)
 int64_t topt_buffer_bytes(const struct topt_session *s, int buffer)
 {
     const struct topt_buffer *b = &s->p->buffer[buffer];
-    if (b->shape.ndim == 0 || b->rows)
+    if (b->shape.ndim == 0 || b->rows || topt_packed_bits(s->p, buffer))
         return b->bytes;
     return topt_buffer_elements(s, buffer) * topt_session_element_bytes(s, b->elem);
 }

@@ -22,7 +22,7 @@
  * Moves are the router's, so that they cost and run like any other.
  *
  * A frozen parameter is a value alone: whole or, under 'param', sharded.  It
- * may be stored in few bits (plans only), as QLoRA does (Dettmers et al. 2023): what a
+ * may be stored in few bits, as QLoRA does (Dettmers et al. 2023): what a
  * kernel reads is then unpacked for it each time, after it was gathered in few bits. */
 #include "param.h"
 

@@ -463,7 +463,7 @@ enum topt_instr_kind {
     TOPT_I_UPDATE, /* optimizer: a parameter, b gradient; c, d, e: states 0, 1, 2 or -1 */
     TOPT_I_DROP, /* b: the numbers of a, some of them 0 (topt_program_dropout); may be a */
     TOPT_I_NORM,   /* of the gradients of all updates together (topt_program_clip) */
-    TOPT_I_UNPACK, /* b: the numbers of a, which are stored in few bits; plans only */
+    TOPT_I_UNPACK, /* b: the numbers of a, which are stored in few bits */
     /* The operator's forward where a, rows of its table, has other owners along 'axes': ids in
      * value[]; b: the output; c: staging. */
     TOPT_I_ROWS_FETCH,

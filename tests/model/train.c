@@ -236,8 +236,7 @@ static void test_document(void)
        "few bits are not for the head");
     ok(!r->op[down].attrs.frozen && !r->op[down].attrs.zero && r->op[up].attrs.zero,
        "the second map of an adapter starts as zeros");
-    ok(topt_model_check_run(r, &err) && strstr(err.text, "'a' are stored in 4 bits"),
-       "few bits are for plans: %s", err.text);
+    ok(!topt_model_check_run(r, &err), "few bits run, too");
     ok(topt_model_train(&r, "lora", &err) && strstr(err.text, "has adapters already"),
        "adapters are put once: %s", err.text);
     struct topt_model *micro = topt_model_rebatch(r, 1, &err);

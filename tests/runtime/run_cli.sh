@@ -42,9 +42,15 @@ done
 check "only adapters have gradients"
 [ "$(grep -o 'loss.*to [0-9.]*' out)" = "$("$runtime" run lora1-0.json --data text --steps 8 | grep -o 'loss.*to [0-9.]*')" ]
 check "... and two ranks train them to the loss of one"
-"$make_plan" llama 1 7 1 packed- lora:2+4bit >out 2>err
-refused 1 'are stored in 4 bits' "$runtime" run packed-0.json --data text
-check "parameters of 4 bits are for plans"
+for bits in 4 8; do
+    "$make_plan" llama 1 7 1 packed- lora:2+${bits}bit >out 2>err && "$runtime" run packed-0.json --data text --steps 8 >out 2>err &&
+        grep -q 'peak \(.*\) (predicted \1)' out
+    check "adapters are trained over parameters of $bits bits, in the memory that was predicted"
+done
+"$make_plan" llama 2 1 1 cut- lora:2+4bit >out 2>err
+refused 1 "the plan cuts 'linear2', which is stored in 4 bits, inside of numbers that share a scale" \
+    "$mpiexec" -n 2 "$runtime" run cut-0.json --data text
+check "blocks of numbers with one scale are not cut"
 
 # a plan by its id: from topt-client beside the program, asked by one rank alone
 mkdir bin && cp "$runtime" bin/topt-runtime

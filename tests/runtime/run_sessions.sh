@@ -1,5 +1,5 @@
 #!/bin/sh
-# run_sessions.sh - what a person trains, from base weights to a result: adapters of a Llama, a BERT and its classifier, a T5 on
+# run_sessions.sh - what a person trains, from base weights to a result: adapters of a Llama (over weights of 4 bits, too), a BERT and its classifier, a T5 on
 # pairs, a ViT, a Mixtral with balanced experts; each on 1, 2 and 4 ranks with equal losses, ended and resumed under another plan.
 # usage: run_sessions.sh TOPT MPIEXEC TOKENIZER few|held [FOLDER with Fashion-MNIST]
 # few: some steps of each.  held: as many as it takes to hold the result to a figure, and ranks are killed; in f64, since what
@@ -105,6 +105,14 @@ check "its adapters learn that text on 1, 2 and 4 ranks alike, and after an end:
     awk -v a="$(last apart eval_loss)" -v b="$(last together eval_loss)" 'BEGIN { d = a - b; exit !(a && d * d < 1e-8) }' &&
     cp "$tokenizer" merged/tokenizer.json && [ -n "$("$topt" generate merged --prompt Redistribution --tokens 8)" ]
 check "... and merged they are the same, and generate"
+plans qlora llama.json --batch 8 --seq 32 --optimizer adam --train qlora:8 &&
+    session qlora "$(steps 200)" --data $bsd --tokenizer "$tokenizer" --weights llama --eval-data $bsd --lr 0.01 --adapter-dropout 0.1 &&
+    holds "$(last metrics-4 eval_loss)" "<" "$(last base eval_loss | awk '{ print $1 - 1 }')" &&
+    "$topt" run qlora-1.json --data $bsd --tokenizer "$tokenizer" --weights llama --steps 4 --lr 0.01 --eval-data $bsd --metrics apart \
+        --save-weights merged --merge >out 2>err &&
+    "$topt" run base-1.json --data $bsd --tokenizer "$tokenizer" --weights merged --steps 1 --lr 1e-12 --eval-data $bsd --metrics together >out 2>err &&
+    awk -v a="$(last apart eval_loss)" -v b="$(last together eval_loss)" 'BEGIN { d = a - b; exit !(a && d * d < 1e-8) }'
+check "... over weights that rest in 4 bits, too, which are merged as they are: $(last metrics-4 eval_loss)"
 
 # ---- BERT: masked, then a classifier
 plans masked masked.json --batch 16 --seq 24 --optimizer adam &&

@@ -55,7 +55,7 @@ all_gone() {
 hurt() {
     rm -f pid.* report err # what an earlier run said is not of this one
     port=$((port + 1))
-    ranks --steps 100000000 --watchdog 5 --report report >out 2>err &
+    ranks --steps 100000000 --watchdog 3 --report report >out 2>err &
     job=$!
     while ! grep -aq 'step [1-9]' err; do
         sleep 0.2
@@ -82,7 +82,7 @@ hurt KILL 0
 ended 10000 'rank 0 (process [0-9]* on .*) has ended without a word'
 check "... rank 0"
 hurt STOP 1
-ended 15000 'rank 1 (process .*) is stopped or cut off: silent for 5 s.*ranks 0, 2 and 3 wait at the [a-z-]* of '
+ended 15000 'rank 1 (process .*) is stopped or cut off: silent for 3 s.*ranks 0, 2 and 3 wait at the [a-z-]* of '
 check "a rank that is stopped: what waits for it is named"
 hurt STOP 0
 ended 16000 'rank 0 (process .*) is stopped or cut off'
@@ -93,7 +93,7 @@ if [ "$over" = sockets ]; then
     export limit=130000
     port=$((port + 1))
     began=$(now)
-    refused 1 'memory' ranks --steps 100000000 --watchdog 5 --report report
+    refused 1 'memory' ranks --steps 100000000 --watchdog 3 --report report
     check "a rank that has no memory"
     all_gone 10000
     check "... ends all in $(($(now) - began)) ms: $(grep -a '^topt ' err)"

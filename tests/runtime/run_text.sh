@@ -23,9 +23,10 @@ cp tokenizer.json gpt
 begin='itself up over four quiet machines. a small crowd'
 "$topt" generate gpt --prompt "$begin" --tokens 12 --seq 24 --temperature 0 >said 2>err && grep -q 'crowd of numbers adds' said
 check "... and has learned it: $(cat said)"
-"$topt" generate gpt.json --checkpoint saved --tokenizer gpt --prompt "$begin" --tokens 12 --seq 24 --temperature 0 >again 2>err &&
+cp gpt.json renamed.json
+"$topt" generate renamed.json --checkpoint saved --tokenizer gpt --prompt "$begin" --tokens 12 --seq 24 --temperature 0 >again 2>err &&
     cmp -s said again
-check "... so has its checkpoint"
+check "... so has its checkpoint, whatever the name of the model's file"
 "$topt" generate gpt --prompt "$begin" --tokens 16 --seed 5 --temperature 1 >said 2>err &&
     "$topt" generate gpt --prompt "$begin" --tokens 16 --seed 5 --temperature 1 --whole >again 2>err && cmp -s said again
 check "... the same tokens whether keys and values are kept or not"

@@ -437,23 +437,8 @@ int topt_model_say_trained(struct topt_model *m, const char *spec, struct topt_e
     return set_text(m, &m->train, spec, err);
 }
 
-/* Nobody runs parameters of few bits, which plans charge as others store them. */
-static const struct topt_op *stored_in_bits(const struct topt_model *m)
-{
-    for (int i = 0; i < m->nops; i++)
-        if (m->op[i].attrs.bits)
-            return &m->op[i];
-    return NULL;
-}
-
 int topt_model_check_run(const struct topt_model *m, struct topt_error *err)
 {
-    const struct topt_op *few = stored_in_bits(m);
-    if (few)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "model '%.60s' can be planned, not run: the parameters of "
-                         "'%.60s' are stored in %lld bits",
-                         m->name, few->name, (long long)few->attrs.bits);
     return m->plan_only
                ? topt_fail(err, TOPT_ERR_INVAL,
                            "model '%.60s' can be planned, not run: no kernel for "
