@@ -83,9 +83,10 @@ static int in_stages(const struct row *r)
     return r->pipeline > 1;
 }
 
+/* PyTorch's own context parallelism, which a script has to write out, is none that its row of the planner has. */
 static int in_contexts(const struct row *r)
 {
-    return r->context > 1;
+    return r->context > 1 && !strcmp(r->framework, "pytorch");
 }
 
 static int with_experts_apart(const struct row *r)
@@ -126,6 +127,10 @@ static const struct mechanism {
     {"runs-of-experts", NULL, 1},
     /* All-to-all of experts beside another micro-batch's compute, --schedule combined-1f1b. */
     {"expert-overlap", NULL, 1},
+    /* DualPipe: the same in a V of two chunks a stage, each direction of its ranks a copy. */
+    {"dualpipe", NULL, 1},
+    /* --fp8-activation */
+    {"fp8-activation", NULL, 1},
     /* An expert gets fewer than 4,096 tokens of a micro-batch, so that a device makes its products before the host
      * has started the next expert's: the time is the host's, whose share of Python is not known. */
     {"expert-host", NULL, 0},
@@ -398,8 +403,10 @@ struct topt_model *row_model(const struct row *r, int64_t batch)
 {
     struct topt_error err = {0};
     struct topt_model_stats stats;
-    struct topt_import_options o = {
-        .batch = batch, .seq = r->seq, .train = *r->train ? r->train : NULL};
+    struct topt_import_options o = {.batch = batch,
+                                    .seq = r->seq,
+                                    .train = *r->train ? r->train : NULL,
+                                    .apart = r->context > 1 ? TOPT_APART_HEADS : 0};
     json_t *of = entry_of(r);
     const json_t *source = json_object_get(of, "config");
     char *config = json_is_string(source) ? strdup(json_string_value(source))
@@ -529,7 +536,8 @@ void row_add_plan(const struct row *r, struct topt_text *to)
     if (r->seq > 1)
         topt_text_add(to, ", %d positions", (int)r->seq);
     topt_text_add(to, ", %s", r->precision);
-    if (strncmp(r->optimizer, "adam", 4) || !strcmp(r->optimizer, "adam8"))
+    if (strncmp(r->optimizer, "adam", 4) || !strcmp(r->optimizer, "adam8") ||
+        !strcmp(r->optimizer, "adamw_bf16"))
         topt_text_add(to, ", %s", r->optimizer);
 }
 
