@@ -524,7 +524,7 @@ def check_optimizers(llama):
     names = {target: dict(script) for target in ("torchrun", "accelerate", "deepspeed")} | {
         "megatron": {"sgd": "--optimizer sgd --sgd-momentum 0", "momentum": "--optimizer sgd --sgd-momentum 0.9",
                      "adam": "--optimizer adam --weight-decay 0", "adamw": "--optimizer adam", "muon": "--optimizer muon",
-                     "adamw_bf16": "--use-distributed-optimizer --optimizer adam --use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16"},
+                     "adamw_bf16": "--optimizer adam --use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16"},
         "torchtitan": {"adam": "gets no weight decay", "adamw": ""},
         "hf": {"sgd": "--optim sgd", "momentum": "--optim sgd --optim_args momentum=0.9", "adam": "--optim adamw_torch_fused --weight_decay 0",
                "adamw": "--optim adamw_torch_fused", "adafactor": "--optim adafactor", "adam8": "--optim adamw_8bit",
