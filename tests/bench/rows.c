@@ -86,7 +86,8 @@ static int in_stages(const struct row *r)
 /* PyTorch's own context parallelism, which a script has to write out, is none that its row of the planner has. */
 static int in_contexts(const struct row *r)
 {
-    return r->context > 1 && !strcmp(r->framework, "pytorch");
+    return r->context > 1 && strcmp(r->framework, "megatron") &&
+           strcmp(r->framework, "torchtitan");
 }
 
 static int with_experts_apart(const struct row *r)
@@ -409,6 +410,12 @@ struct topt_model *row_model(const struct row *r, int64_t batch)
                                     .apart = r->context > 1 ? TOPT_APART_HEADS : 0};
     json_t *of = entry_of(r);
     const json_t *source = json_object_get(of, "config");
+    int64_t positions =
+        json_integer_value(json_object_get(source, "max_position_embeddings"));
+    if (r->context > 1 && positions &&
+        positions < r->seq) /* trained for longer samples */
+        json_object_set_new((json_t *)source, "max_position_embeddings",
+                            json_integer(r->seq));
     char *config = json_is_string(source) ? strdup(json_string_value(source))
                                           : json_dumps(source, JSON_COMPACT);
     int64_t published = json_integer_value(json_object_get(of, "parameters"));
