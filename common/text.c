@@ -207,3 +207,16 @@ int topt_write_file(const char *path, const void *data, size_t len,
                            strerror(saved))
                : 0;
 }
+
+const char *topt_named_bits(int bits, const char *(*name)(unsigned),
+                            char buf[TOPT_NAMED_BITS])
+{
+    int n = 0;
+    for (*buf = 0; bits; bits &= bits - 1)
+        n += snprintf(buf + n, (size_t)(TOPT_NAMED_BITS - n), "%s%s",
+                      !n                  ? ""
+                      : bits & (bits - 1) ? ", "
+                                          : " or ",
+                      name((unsigned)__builtin_ctz((unsigned)bits)));
+    return buf;
+}

@@ -107,8 +107,8 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "bf16-mixed; on a GPU without bf16 fp16-mixed, or f32 where the framework scales no loss", "bf16-mixed,bf16,fp16-mixed,fp8-delayed,fp8-tensorwise,fp8-rowwise,fp8-blockwise,mxfp8,nvfp4,f32,f64",                                   \
       "precision: bf16-mixed, bf16, fp16-mixed (V100, T4), f32, f64; or with products of layers in fewer bits, fp8-delayed, fp8-tensorwise, fp8-rowwise, fp8-blockwise, mxfp8 or nvfp4")                                                        \
     X(OPTIMIZER, optimizer, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "optimizer", "O",                              \
-      "adamw; adam with --framework topt", "adamw,adam,adafactor,adam8,paged_adamw,paged_adamw8,momentum,sgd,row_wise_adagrad,muon",                                                \
-      "optimizer: sgd, momentum, adam, adamw, row_wise_adagrad, adafactor, adam8, paged_adamw, paged_adamw8 or muon (megatron, deepspeed, pytorch with DDP)")                                   \
+      "adamw; adam with --framework topt", "adamw,adamw_bf16,adam,adafactor,adam8,paged_adamw,paged_adamw8,momentum,sgd,row_wise_adagrad,muon",                                                \
+      "optimizer: sgd, momentum, adam, adamw, adamw_bf16 (moments in bf16: megatron), row_wise_adagrad, adafactor, adam8, paged_adamw, paged_adamw8 or muon (megatron, deepspeed, pytorch with DDP)")                                   \
     X(GRADIENT_F32, gradient_f32, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "gradient-f32", "",                         \
       "as in the framework", NULL, "accumulate gradients in f32 with bf16-mixed and fp16-mixed")                                  \
     X(FP8_PARAMS, fp8_params, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "fp8-params", "",                            \
@@ -117,6 +117,8 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "off", NULL, "forward and backward are CUDA graphs, whose kernels the host does not start one by one (pytorch, megatron, torchtitan)") \
     X(FP8_ATTENTION, fp8_attention, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "fp8-attention", "",                      \
       "attention in bf16", NULL, "with fp8 and fewer bits: attention runs in 8 bits, too (megatron, by fp8_dot_product_attention)") \
+    X(FP8_ACTIVATION, fp8_activation, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "fp8-activation", "",                   \
+      "as it was computed", NULL, "backward finds the input of gated activations (SwiGLU) in 8 bits, with any precision (megatron, by activation_func_fp8_input_store)") \
     X(TENSOR_OVERLAP, tensor_overlap, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "tensor-overlap", "",                   \
       "off", NULL, "communication of tensor parallelism runs beside its products (--tp-comm-overlap of megatron; async tensor parallelism of torchtitan, compiled)") \
     X(OFFLOAD, offload, LIST, 0, 63, TOPT_IN_ANY, PROBLEM, SBATCH, "offload", "LIST",                                 \
@@ -166,8 +168,8 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(VIRTUAL_STAGES, virtual_stages, INT, 1, 64, TOPT_IN_ANY, ANSWER, SBATCH, "virtual-stages", "N",                 \
       "searched", NULL, "chunks of layers per pipeline stage (interleaved schedule; 1: none)")                       \
     X(SCHEDULE, schedule, WORD, 0, 31, TOPT_IN_ANY, ANSWER, SBATCH, "schedule", "NAME",                               \
-      "searched", "1f1b,interleaved-1f1b,gpipe,zb-h1,interleaved-zb,zbv,dualpipev,combined-1f1b",                                        \
-      "the schedule of pipeline stages: 1f1b, interleaved-1f1b, with pytorch and torchtitan gpipe, with torchtitan zb-h1, interleaved-zb, zbv or dualpipev, with megatron combined-1f1b (all-to-all of experts beside another micro-batch's compute)") \
+      "searched", "1f1b,interleaved-1f1b,gpipe,zb-h1,interleaved-zb,zbv,dualpipev,combined-1f1b,combined-dualpipev",                                        \
+      "the schedule of pipeline stages: 1f1b, interleaved-1f1b, with pytorch and torchtitan gpipe, with torchtitan zb-h1, interleaved-zb, zbv or dualpipev, with megatron combined-1f1b (all-to-all of experts beside another micro-batch's compute) or, with its fork MindSpeed, combined-dualpipev (DualPipe)") \
     X(SHARD_RANKS, shard_ranks, INT, 2, 1 << 20, TOPT_IN_ANY, ANSWER, SBATCH, "shard-ranks", "N",                     \
       "all data parallel ranks; megatron, torchtitan: also those of a node", NULL,                                       \
       "data parallel ranks that FSDP or the distributed optimizer shards over, replicated over the others (HSDP)")        \

@@ -80,4 +80,9 @@ int topt_parse_counts(const char *s, int64_t max, int64_t *ret, int most, int *r
 char *topt_show_bytes(int64_t bytes, char *buf, size_t size);
 char *topt_show_ns(int64_t ns, char *buf, size_t size);
 
+/* The names of bits, "a, b or c", in 'buf'; "" of none. */
+enum { TOPT_NAMED_BITS = 160 };
+const char *topt_named_bits(int bits, const char *(*name)(unsigned),
+                            char buf[TOPT_NAMED_BITS]);
+
 #endif

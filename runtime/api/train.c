@@ -346,8 +346,8 @@ static void say_failed(void *ctx, double word[TOPT_SESSION_WORDS])
 static int lower_for(struct topt_train *t, int fed, struct topt_error *err)
 {
     const struct topt_plan_doc *p = t->plan;
-    return (fed ? topt_lower_fed : topt_lower)(p->micro, &p->mesh, &p->settings,
-                                               p->strategy, p->router, &t->program, err);
+    return topt_lower(p->micro, &p->mesh, &p->settings, p->strategy, p->router, fed,
+                      &t->program, err);
 }
 
 /* All ranks, each with a feed or a failure. */

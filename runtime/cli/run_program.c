@@ -175,7 +175,7 @@ int topt_run_choose(struct topt_run *r, struct topt_error *err)
         return -1;
     int same = s.dtype == p->settings.dtype && s.optimizer == p->settings.optimizer;
     int buckets = (r->args.bucket > 1 || r->args.overlap) && p->mesh.devices > 1;
-    if (topt_lower(p->micro, &p->mesh, &s, p->strategy, p->router, &r->own, err))
+    if (topt_lower(p->micro, &p->mesh, &s, p->strategy, p->router, 0, &r->own, err))
         return -1;
     r->program = r->own;
     if (cost_again(r, &s, err) || in_place(r, err) ||

@@ -13,7 +13,7 @@ static int lower(const struct topt_model *m, struct topt_alone *a, struct topt_e
     a->strategy = a->router ? topt_strategy_create(m) : NULL;
     if (!a->strategy)
         return a->hw ? topt_nomem(err, NULL) : -1;
-    return topt_lower(m, &one, &s, a->strategy, a->router, &a->program, err);
+    return topt_lower(m, &one, &s, a->strategy, a->router, 0, &a->program, err);
 }
 
 int topt_alone_open(const struct topt_model *m,

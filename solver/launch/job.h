@@ -39,6 +39,7 @@ struct job {
     int cuda_graphs;
     int tensor_overlap; /* communication of tensor parallelism beside its products */
     int low_attention;  /* attention in 8 bits */
+    int low_activation; /* the input of gated activations is kept in 8 bits */
     int64_t offload;    /* what rests on the host, as bits: enum topt_offload */
     int64_t offload_permille; /* of the optimizer's states */
     int recompute, overlap;   /* hides reductions behind computation */

@@ -94,7 +94,9 @@ static void write_parallel(const struct job *j, struct topt_text *t)
     flag(t, j->tensor_overlap && j->tp > 1, "--tp-comm-overlap");
     number(t, "--micro-batch-size", j->micro);
     number(t, "--global-batch-size", j->batch);
-    flag(t, (j->zero == 1 && j->dp > 1) || j->low_params || j->offload & JOB_HOST_STATES,
+    flag(t,
+         (j->zero == 1 && j->dp > 1) || j->low_params || j->offload & JOB_HOST_STATES ||
+             !strcmp(j->optimizer, "adamw_bf16"),
          "--use-distributed-optimizer");
     write_offload(j, t);
     if (j->shard < j->dp)
@@ -212,8 +214,12 @@ static int check(const struct job *j, struct topt_error *err)
                                "FP8 with delayed scaling");
     if (j->pp > 1 && j->order != TOPT_ORDER_1F1B && j->order != TOPT_ORDER_INTERLEAVED &&
         j->order != TOPT_ORDER_COMBINED)
-        return topt_job_refuse(j, "megatron", err, "Megatron-LM has no schedule %s",
-                               topt_order_name(j->order));
+        return topt_job_refuse(j, "megatron", err, "Megatron-LM has no schedule %s%s",
+                               topt_order_name(j->order),
+                               j->order == TOPT_ORDER_COMBINED_V
+                                   ? "; its fork MindSpeed does: --schedules-method "
+                                     "dualpipev --moe-fb-overlap"
+                                   : "");
     if (j->precision == JOB_BF16)
         return topt_job_refuse(
             j, "megatron", err,
@@ -243,6 +249,10 @@ static void remarks(const struct job *j, struct sheet *s)
     if (j->low_attention)
         topt_sheet_script(s, "the transformer's configuration sets "
                              "fp8_dot_product_attention = True, for which "
+                             "pretrain_gpt.py has no option");
+    if (j->low_activation)
+        topt_sheet_script(s, "the transformer's configuration sets "
+                             "activation_func_fp8_input_store = True, for which "
                              "pretrain_gpt.py has no option");
     if (m->vocab % multiple)
         topt_sheet_differs(s, "the vocabulary of %lld is padded to a multiple of %lld",

@@ -14,7 +14,7 @@
  * times per byte and d the difference of its latencies.  A curve so keeps its knees, and
  * both numbers are 1 and 0 for the measured group.  A curve of one node says nothing of
  * several: there the model adds the network's part to the price inside a node, measured
- * or not.  Over nodes no other collective's curve prices a permute, which takes one step where
+ * or not.  No other collective's curve prices a permute, which takes one step where
  * that takes many, whose knees are not its own.
  *
  * More bytes are never cheaper: a point slower than one of more bytes is lowered to it
@@ -1331,8 +1331,8 @@ static int kind_distance(enum topt_collective have, enum topt_collective want)
     if (have == TOPT_PERMUTE)
         return FAR;
     if (have == TOPT_ALL_TO_ALL)
-        return want == TOPT_PERMUTE ? 40 : FAR;
-    if (want == TOPT_ALL_TO_ALL || want == TOPT_PERMUTE)
+        return FAR;
+    if (want == TOPT_ALL_TO_ALL)
         return have == TOPT_ALL_REDUCE ? 64 : 56;
     return have == TOPT_ALL_REDUCE || want == TOPT_ALL_REDUCE ? 32 : 8;
 }
@@ -1347,7 +1347,7 @@ static int distance(const struct curve *c, enum topt_collective kind, struct top
 {
     int across = g.nodes > 1;
     if ((c->group.nodes > 1) != across ||
-        (across && kind == TOPT_PERMUTE && c->kind != TOPT_PERMUTE))
+        (kind == TOPT_PERMUTE && c->kind != TOPT_PERMUTE))
         return FAR;
     return kind_distance(c->kind, kind) + 2 * apart(c->group.per_node, g.per_node) +
            2 * apart(c->group.nodes, g.nodes) + apart(c->group.siblings, g.siblings);

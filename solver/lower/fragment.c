@@ -1,6 +1,7 @@
 /* fragment.c - the pieces a program is made of: buffers, instructions, and moves
  * between layouts. */
 #include "fragment.h"
+#include "low.h"
 
 #include <string.h>
 
@@ -103,7 +104,11 @@ int topt_fragment_operand(const struct topt_fragments *f, int op, int operand,
     const struct topt_op *o = &f->model->op[op];
     const struct topt_operand_spec *x = &o->spec->operand[operand];
     int whole = o->operand[operand].role == TOPT_DATA && !x->real;
-    enum topt_element number = x->wide ? TOPT_ELEM_WIDE : TOPT_ELEM_REAL;
+    int stored = o->operand[operand].role == TOPT_SAVED &&
+                 topt_low_stored(f->settings, o) == operand;
+    enum topt_element number = x->wide  ? TOPT_ELEM_WIDE
+                               : stored ? TOPT_ELEM_BYTE
+                                        : TOPT_ELEM_REAL;
     return topt_fragment_block(
         f, (struct topt_buffer){.cls = cls,
                                 .elem = whole ? TOPT_ELEM_INT32 : number,

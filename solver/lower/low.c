@@ -69,20 +69,33 @@ int64_t topt_low_parameter_bytes(const struct topt_settings *s, int64_t numbers)
     return topt_permille(2 * numbers, recipes[s->low].kept);
 }
 
+int topt_low_cast_permille(const struct topt_settings *s)
+{
+    return recipes[s->low].kept / topt_dtype_bytes(s->dtype);
+}
+
+/* Megatron-LM's activation_func_fp8_input_store: a cast without a scale after forward, and one back before backward
+ * (core/fusions/fused_bias_swiglu.py at d98e8a6). */
+int topt_low_stored(const struct topt_settings *s, const struct topt_op *o)
+{
+    return s->low_activation ? topt_op_gated(o) : -1;
+}
+
 /* The tensor's own producer may read it in backward: attention reads its result. */
 int topt_low_kept_permille(const struct topt_settings *s, const struct topt_model *m,
                            int op, int input)
 {
     const struct topt_op *o = &m->op[op], *from;
     int own = 0;
-    if (s->low_attention && topt_op_attends(o))
+    if ((s->low_attention && topt_op_attends(o)) ||
+        topt_low_stored(s, o) == o->input[input])
         return 1000 / topt_dtype_bytes(s->dtype);
     if (s->low_apart || !topt_low_runs(s, m, op))
         return 1000;
     from = &m->op[m->tensor[o->operand[o->input[input]].tensor].producer];
     if (topt_op_attends(from))
         own = s->low_attention ? 1000 / topt_dtype_bytes(s->dtype) : 1000;
-    return own + recipes[s->low].kept / topt_dtype_bytes(s->dtype);
+    return own + topt_low_cast_permille(s);
 }
 
 /* torchao casts before a gather where one scale does for the whole tensor (float8/float8_tensor_parallel.py). */
@@ -91,7 +104,7 @@ int topt_low_moved_permille(const struct topt_settings *s, const struct topt_mod
 {
     if (!topt_low_runs(s, m, op) || (s->low_apart && s->low != TOPT_LOW_TENSORWISE))
         return 1000;
-    return recipes[s->low].kept / topt_dtype_bytes(s->dtype);
+    return topt_low_cast_permille(s);
 }
 
 int topt_gathered_for(const struct topt_model *m, const struct topt_buffer *b,

@@ -16,6 +16,9 @@ int topt_low_runs(const struct topt_settings *s, const struct topt_model *m, int
 /* The bytes of both copies of so many numbers of a weight. */
 int64_t topt_low_parameter_bytes(const struct topt_settings *s, int64_t numbers);
 
+/* One cast copy of a tensor with its scales, in thousandths of it. */
+int topt_low_cast_permille(const struct topt_settings *s);
+
 /* What moves of a tensor that is gathered for an operator's products, in thousandths of it. */
 int topt_low_moved_permille(const struct topt_settings *s, const struct topt_model *m,
                             int op);
@@ -23,6 +26,9 @@ int topt_low_moved_permille(const struct topt_settings *s, const struct topt_mod
 /* What is kept for backward of an operator's input, in thousandths of the tensor. */
 int topt_low_kept_permille(const struct topt_settings *s, const struct topt_model *m,
                            int op, int input);
+
+/* The operand that a gated activation reads, where it is kept in 8 bits for backward; -1: none. */
+int topt_low_stored(const struct topt_settings *s, const struct topt_op *o);
 
 /* The casts of an operator's direction on a local box: bytes moved, kernels started. */
 struct topt_low_casts {

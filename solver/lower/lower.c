@@ -262,10 +262,10 @@ static int lower_into(struct topt_recorder *r, const struct topt_strategy *s,
     return rc ? -1 : 0;
 }
 
-static int lower(const struct topt_model *m, const struct topt_mesh *mesh,
-                 const struct topt_settings *settings, const struct topt_strategy *s,
-                 struct topt_router *router, int fed, struct topt_program **ret,
-                 struct topt_error *err)
+int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
+               const struct topt_settings *settings, const struct topt_strategy *s,
+               struct topt_router *router, int fed, struct topt_program **ret,
+               struct topt_error *err)
 {
     struct topt_program *p = topt_program_create(m, mesh, settings, s);
     if (!p)
@@ -279,22 +279,6 @@ static int lower(const struct topt_model *m, const struct topt_mesh *mesh,
     topt_program_find_peak(p);
     *ret = p;
     return 0;
-}
-
-int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
-               const struct topt_settings *settings, const struct topt_strategy *s,
-               struct topt_router *router, struct topt_program **ret,
-               struct topt_error *err)
-{
-    return lower(m, mesh, settings, s, router, 0, ret, err);
-}
-
-int topt_lower_fed(const struct topt_model *m, const struct topt_mesh *mesh,
-                   const struct topt_settings *settings, const struct topt_strategy *s,
-                   struct topt_router *router, struct topt_program **ret,
-                   struct topt_error *err)
-{
-    return lower(m, mesh, settings, s, router, 1, ret, err);
 }
 
 /* ---- with times -------------------------------------------------------------------- */

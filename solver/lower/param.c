@@ -86,6 +86,7 @@ enum keeps {
     ROWS,    /* a mean over the last dimension each; of vectors NUMBERS */
     COLUMNS, /* ... over the last but one; of vectors NOTHING */
     EIGHTHS, /* a byte each, and an f32 scale for a block of them */
+    HALVES,  /* two bytes each */
     OTHERS,  /* a number each of parameters that Muon leaves to AdamW */
 };
 enum { EIGHTHS_BLOCK = 2048 };
@@ -102,6 +103,7 @@ static const struct optimizer {
     [TOPT_ADAM] = {"adam", 1, {NUMBERS, NUMBERS}, 20, 7},
     [TOPT_ADAMW] = {"adamw", 1, {NUMBERS, NUMBERS}, 22, 8},
     [TOPT_ADAFACTOR] = {"adafactor", 0, {ROWS, COLUMNS}, 22, 23},
+    [TOPT_ADAMW_BF16] = {"adamw_bf16", 0, {HALVES, HALVES}, 0, 1},
     [TOPT_ADAM8] = {"adam8", 0, {EIGHTHS, EIGHTHS}, 0, 1},
     [TOPT_PAGED_ADAMW] = {"paged_adamw", 0, {NOTHING, NOTHING}, 0, 1},
     [TOPT_PAGED_ADAMW8] = {"paged_adamw8", 0, {NOTHING, NOTHING}, 0, 1},
@@ -209,7 +211,7 @@ int topt_parameter_bytes(const struct topt_settings *s)
     int state = has_master(s) ? number : 0;
     for (int k = 0; k < 2; k++) {
         enum keeps keeps = optimizers[s->optimizer].state[k];
-        state += keeps == NUMBERS ? number : keeps == EIGHTHS;
+        state += keeps == NUMBERS ? number : keeps == HALVES ? 2 : keeps == EIGHTHS;
     }
     bytes += (int)(state * kept_permille(s) / 1000);
     if (!(s->offload & TOPT_OFFLOAD_GRADIENT))
@@ -285,8 +287,9 @@ static int shape_state(const struct topt_fragments *f, enum keeps keeps,
     case OTHERS:
         return !topt_muon_updates(f->settings, f->model, b->op, b->operand);
     case EIGHTHS:
+    case HALVES:
         b->elem = TOPT_ELEM_BYTE;
-        b->bytes = n + 4 * parts(n, EIGHTHS_BLOCK);
+        b->bytes = keeps == HALVES ? 2 * n : n + 4 * parts(n, EIGHTHS_BLOCK);
         return 1;
     default:
         return 0;

@@ -26,7 +26,7 @@ int topt_reads_back(const struct topt_model *m, int op, int input)
     return (int)(o->reads_back >> o->input[input] & 1);
 }
 
-static int any_recompute(const struct topt_strategy *s)
+int topt_recomputes(const struct topt_strategy *s)
 {
     for (int i = 0; i < s->nops; i++)
         if (s->config[i].recompute)
@@ -57,7 +57,7 @@ void topt_recompute_demand(const struct topt_model *m, const struct topt_strateg
                            uint8_t *ret_demanded)
 {
     memset(ret_demanded, 0, (size_t)m->nops);
-    for (int i = any_recompute(s) ? m->nops - 1 : -1; i >= 0; i--) {
+    for (int i = topt_recomputes(s) ? m->nops - 1 : -1; i >= 0; i--) {
         const struct topt_op *o = &m->op[i];
         int asked = ret_demanded[i] || saves(o);
         ret_demanded[i] = topt_runs_again(&s->config[i]) && asked;
@@ -130,7 +130,7 @@ int topt_recompute_check(const struct topt_model *m, const struct topt_settings 
                          const struct topt_strategy *s, struct topt_recomputation *r,
                          struct topt_error *err)
 {
-    r->any = any_recompute(s);
+    r->any = topt_recomputes(s);
     if (check_hubs(m, s, err) ||
         (r->any && !r->may && topt_recomputable(m, settings, &r->may, err)))
         return -1;

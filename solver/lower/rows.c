@@ -210,12 +210,6 @@ static void add_rounds(const struct topt_seen *t, struct topt_time *sum,
 /* Numbers of rows are sorted in four passes over eight bytes a lookup, read and written. */
 enum { SORT_BYTES = 4 * 2 * 8 };
 
-static int64_t lookups_of(const struct topt_seen *t, const struct topt_instr *i)
-{
-    const struct topt_op *o = &t->k->model->op[i->op];
-    return bytes_named(t, i->value[topt_table_ids(o)]) / 4;
-}
-
 /* Devices agree on the requests for rows and on the rounds that these take; then numbers of
  * rows go, and their values, 'bytes' of them. */
 static void add_exchange(const struct topt_seen *t, struct topt_time *sum,
@@ -236,7 +230,8 @@ static void add_exchange(const struct topt_seen *t, struct topt_time *sum,
 struct topt_time topt_rows_price(const struct topt_seen *t, const struct topt_instr *i)
 {
     struct topt_time sum = {0, TOPT_BASIS_MEASURED};
-    int64_t sort = SORT_BYTES * lookups_of(t, i);
+    int ids = topt_table_ids(&t->k->model->op[i->op]);
+    int64_t sort = SORT_BYTES * (bytes_named(t, i->value[ids]) / 4);
     if (i->kind == TOPT_I_ROWS_FETCH) {
         int64_t bytes = i->rows * each_of(t, i->a);
         add_exchange(t, &sum, TOPT_ALL_TO_ALL, i, i->rows, bytes);

@@ -10,6 +10,7 @@
  * The memory of a strategy is that of the stage which holds most: parameters, gradients and states of its
  * chunks, and the most that its passes hold at one time. */
 #include "fragment.h"
+#include "low.h"
 #include "stages.h"
 #include "topt_minmax.h"
 
@@ -171,9 +172,10 @@ struct stages {
     struct topt_error *err;
     const struct topt_order *order;
     struct topt_order_shape shape;
-    int nunits, nchunks;
-    int64_t *weight;              /* by unit: the time of its passes */
-    int cut[TOPT_MAX_CHUNKS + 1]; /* by chunk: its first unit */
+    int nunits, nchunks, lean;
+    int64_t *weight;                /* by unit: the time of its passes */
+    int cut[TOPT_MAX_CHUNKS + 1];   /* by chunk: its first unit */
+    int64_t ahead[TOPT_MAX_CHUNKS]; /* by chunk: passes before its stage goes backward */
     struct topt_chunk *chunk;
     struct topt_piece_time *time; /* of the pieces of a chunk, in one micro-batch */
     struct topt_piece_bytes *bytes;
@@ -216,23 +218,40 @@ static int64_t passes_ns(const struct topt_piece_time *p)
     return f->compute_ns + f->waited_ns + b->compute_ns + b->waited_ns;
 }
 
-/* Can the units be cut into chunks of no more than 'most', from the last one on?  'cut' has them; 'spread': each
- * takes about an equal share of what is left, else all that it can. */
-static int cut_by(struct stages *x, int64_t most, int spread)
+/* What a unit adds to the bytes of a chunk's stage at least: what stays, and what the passes keep that are under way. */
+static int64_t unit_bytes(const struct stages *x, int unit, int chunk)
+{
+    int64_t bytes = 0;
+    for (int p = from(x, unit); p < from(x, unit + 1); p++) {
+        for (int i = 0; i < TOPT_CLASS_COUNT; i++)
+            bytes += x->t->stays[p][i];
+        bytes += x->t->bytes[p].whole + x->ahead[chunk] * x->t->bytes[p].kept;
+    }
+    return bytes;
+}
+
+/* Can the units be cut into chunks of no more than 'most', from the last one on, of which no stage holds more than 'room'
+ * bytes (0: any)?  'cut' has them; 'spread': each takes about an equal share of what is left, else all that it can. */
+static int cut_by(struct stages *x, int64_t most, int64_t room, int spread)
 {
     int at = x->nunits;
-    int64_t left = 0;
+    int64_t left = 0, held[TOPT_MAX_STAGES] = {0};
     for (int i = 0; i < at; i++)
         left += x->weight[i];
     x->cut[x->nchunks] = at;
     for (int c = x->nchunks - 1; c >= 0; c--) {
-        int64_t sum = 0;
+        int64_t sum = 0, more = 0, *bytes = &held[stage_of(x, c)];
         int least = at - 1; /* each of the chunks before has a unit, too */
         int64_t share = spread ? left / (c + 1) : most;
         while (at > c && (at > least || (sum + x->weight[at - 1] <= most &&
-                                         sum + x->weight[at - 1] / 2 <= share)))
+                                         sum + x->weight[at - 1] / 2 <= share))) {
+            more = room ? unit_bytes(x, at - 1, c) : 0;
+            if (at <= least && *bytes + more > room)
+                break;
+            *bytes += more;
             sum += x->weight[--at];
-        if (sum > most)
+        }
+        if (sum > most || *bytes > room)
             return 0;
         left -= sum;
         x->cut[c] = at;
@@ -257,8 +276,37 @@ static int64_t cut_evenly(struct stages *x)
     return most;
 }
 
+/* The least 'most' for which units are cut, or with that one the least 'room'. */
+static int64_t least_cut(struct stages *x, int64_t low, int64_t high, int64_t most)
+{
+    while (low < high) {
+        int64_t mid = low + (high - low) / 2;
+        if (most ? cut_by(x, most, mid, 0) : cut_by(x, mid, 0, 0))
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return high;
+}
+
+/* The most that a stage holds at least: what stays, and what its passes keep until the first goes backward. */
+static int64_t least_bytes(const struct stages *x)
+{
+    int64_t held[TOPT_MAX_STAGES] = {0}, most = 0;
+    for (int i = 0; shares(x) && i < TOPT_CLASS_COUNT; i++)
+        held[x->shape.stages - 1] += x->t->stays[0][i];
+    for (int c = 0; c < x->nchunks; c++) {
+        int64_t *bytes = &held[stage_of(x, c)];
+        for (int u = x->cut[c]; u < x->cut[c + 1]; u++)
+            *bytes += unit_bytes(x, u, c);
+        most = topt_max(most, *bytes);
+    }
+    return most;
+}
+
 /* Chunks of equally many layers where that is about as good as any cut; else those whose slowest is
- * fastest.  Of more chunks than units those before the last have nothing. */
+ * fastest, and if 'lean' of such the ones whose stages hold least.  Of more chunks than units those
+ * before the last have nothing. */
 static void cut_units(struct stages *x)
 {
     int64_t high = 0, low = 0, even = cut_evenly(x);
@@ -272,17 +320,13 @@ static void cut_units(struct stages *x)
         low = topt_max(low, x->weight[i]);
         high += x->weight[i];
     }
-    while (low < high) {
-        int64_t mid = low + (high - low) / 2;
-        if (cut_by(x, mid, 0))
-            high = mid;
-        else
-            low = mid + 1;
-    }
+    high = least_cut(x, low, high, 0);
     if (even && even <= high + high / 100)
         (void)cut_evenly(x);
-    else if (!cut_by(x, high, 1))
-        (void)cut_by(x, high, 0);
+    else if (!cut_by(x, high, 0, 1))
+        (void)cut_by(x, high, 0, 0);
+    if (x->lean && !cut_by(x, high, least_cut(x, 1, least_bytes(x), high), 0))
+        (void)cut_by(x, high, 0, 0);
 }
 
 /* ---- passes -------------------------------------------------------------------------- */
@@ -369,10 +413,12 @@ static int find_bytes(struct stages *x, int first, int last, struct topt_chunk *
     return 0;
 }
 
-/* Gradients of what operators with parameters made, from which those of parameters follow. */
+/* Gradients of what operators with parameters made, from which those of parameters follow; of products in few bits as
+ * these were cast. */
 static int64_t weights_bytes(const struct stages *x, int first, int last)
 {
     const struct topt_model *m = x->t->model;
+    const struct topt_settings *s = x->t->settings;
     int64_t bytes = 0;
     for (int i = x->t->units.at[first].op; i < x->t->units.at[last].op; i++) {
         const struct topt_op *o = &m->op[i];
@@ -382,11 +428,12 @@ static int64_t weights_bytes(const struct stages *x, int first, int last)
         struct topt_layout l =
             topt_grad_layout(o, o->output, &x->strategy->config[i], x->t->mesh);
         int64_t of_logits = i >= m->head && i < m->loss;
-        bytes +=
-            topt_block_bytes(x->t->mesh, x->t->settings, &shape, &l, TOPT_ELEM_REAL) /
-            (of_logits ? topt_loss_chunks(x->t->settings->loss) : 1);
+        int64_t of = topt_block_bytes(x->t->mesh, s, &shape, &l, TOPT_ELEM_REAL);
+        bytes += topt_low_runs(s, m, i) && !s->low_apart
+                     ? topt_permille(of, topt_low_cast_permille(s))
+                     : of / (of_logits ? topt_loss_chunks(s->loss) : 1);
     }
-    return topt_with_allocator(x->t->settings, bytes);
+    return topt_with_allocator(s, bytes);
 }
 
 /* A backward pass in two parts. */
@@ -590,44 +637,6 @@ static int64_t least_ns(const struct stages *x)
     return most;
 }
 
-/* A stage holds what stays, and what its passes keep until the first goes backward. */
-static int64_t least_bytes(const struct stages *x)
-{
-    int64_t most = 0;
-    for (int s = 0; s < x->shape.stages; s++) {
-        struct topt_order_plan plan;
-        int64_t stays[TOPT_CLASS_COUNT] = {0}, bytes = 0;
-        add_stays(x, s, stays);
-        for (int i = 0; i < TOPT_CLASS_COUNT; i++)
-            bytes += stays[i];
-        topt_order_plan(x->order, &x->shape, s, &plan);
-        for (int64_t i = plan.ahead - 1; i >= 0; i--) {
-            int own = topt_order_turn(&plan, i).chunk;
-            bytes += x->chunk[topt_order_chunk(x->order, &x->shape, s, own)].kept;
-        }
-        most = topt_max(most, bytes);
-    }
-    return most;
-}
-
-/* Is the strategy's cost of no interest, for its memory or for its time? */
-static int is_too_large(struct stages *x, struct topt_strategy_cost *cost)
-{
-    if (!x->t->memory_limit)
-        return 0;
-    for (int c = 0; c < x->nchunks; c++)
-        for (int p = from(x, x->cut[c]); p < from(x, x->cut[c + 1]); p++)
-            x->chunk[c].kept += x->t->bytes[p].kept;
-    cost->memory_bytes = least_bytes(x);
-    return cost->memory_bytes > x->t->memory_limit;
-}
-
-static int is_too_slow(const struct stages *x, struct topt_strategy_cost *cost)
-{
-    cost->time_ns = least_ns(x);
-    return x->t->time_limit && cost->time_ns > x->t->time_limit;
-}
-
 /* The bytes of the stage that holds most are the strategy's. */
 static void put_bytes(struct stages *x, const struct topt_pipeline_held *held,
                       struct topt_strategy_cost *cost)
@@ -723,16 +732,25 @@ static int find_all(struct stages *x, struct topt_strategy_cost *cost)
     for (int i = 0; i < x->nunits; i++)
         for (int p = from(x, i); p < from(x, i + 1); p++)
             x->weight[i] += passes_ns(&x->t->spent[p]);
+    for (int c = 0; c < x->nchunks; c++) {
+        struct topt_order_plan plan;
+        topt_order_plan(x->order, &x->shape, stage_of(x, c), &plan);
+        for (int64_t i = plan.ahead - 1; i >= 0; i--)
+            x->ahead[c] += topt_order_chunk(x->order, &x->shape, stage_of(x, c),
+                                            topt_order_turn(&plan, i).chunk) == c;
+    }
     cut_units(x);
     x->ret->chunks = x->nchunks;
     for (int c = 0; c < x->nchunks; c++)
         x->ret->layers[c] =
             (int16_t)topt_stage_units_layers(&x->t->units, x->cut[c], x->cut[c + 1]);
-    if (is_too_large(x, cost))
+    cost->memory_bytes = least_bytes(x);
+    if (x->t->memory_limit && cost->memory_bytes > x->t->memory_limit)
         return 0;
     if (find_chunks(x) || find_ends(x))
         return -1;
-    if (is_too_slow(x, cost))
+    cost->time_ns = least_ns(x);
+    if (x->t->time_limit && cost->time_ns > x->t->time_limit)
         return 0;
     return x->order->pairs && find_pairs(x) ? -1 : run(x, cost);
 }
@@ -751,8 +769,8 @@ static int check(const struct stages *x)
                : 0;
 }
 
-int topt_stages_cost(struct topt_layers *t, const struct topt_strategy *s,
-                     struct topt_strategy_cost *cost, struct topt_error *err)
+static int cost_by(struct topt_layers *t, const struct topt_strategy *s, int lean,
+                   struct topt_strategy_cost *cost, struct topt_error *err)
 {
     const struct topt_settings *o = t->settings;
     size_t units = (size_t)t->units.n + 1, pieces = (size_t)t->npieces + 1;
@@ -762,6 +780,7 @@ int topt_stages_cost(struct topt_layers *t, const struct topt_strategy *s,
                        .order = &topt_orders[o->order],
                        .shape = {(int)o->stages, (int)o->stage_chunks, o->micro_batches},
                        .nunits = t->units.n,
+                       .lean = lean,
                        .nchunks = (int)(o->stages * o->stage_chunks),
                        .ret = &cost->stage};
     *cost = (struct topt_strategy_cost){.sum = t->summed};
@@ -781,5 +800,21 @@ int topt_stages_cost(struct topt_layers *t, const struct topt_strategy *s,
     free(x.bytes);
     free(x.pairs);
     free(x.pair_ns);
+    return rc;
+}
+
+/* What a device can't hold is cut for memory, which does not depend on what is asked. */
+int topt_stages_cost(struct topt_layers *t, const struct topt_strategy *s,
+                     struct topt_strategy_cost *cost, struct topt_error *err)
+{
+    struct topt_strategy_cost lean;
+    int rc = cost_by(t, s, 0, cost, err);
+    if (rc || cost->memory_bytes <= topt_hw_memory_bytes(t->hw))
+        return rc;
+    rc = cost_by(t, s, 1, &lean, err);
+    if (!rc && lean.memory_bytes < cost->memory_bytes)
+        *cost = lean;
+    else if (!rc && t->passes) /* those of the strategy's own cut */
+        rc = cost_by(t, s, 0, cost, err);
     return rc;
 }

@@ -204,12 +204,21 @@ static int64_t number_bytes(const struct topt_tally *t, struct topt_numbers n)
            n.bytes;
 }
 
+/* What an activation reads as it was computed, where it is kept in 8 bits. */
+static int64_t stored_numbers(const struct topt_tally *t, const struct topt_op *o)
+{
+    int x = topt_low_stored(t->k->settings, o);
+    return x < 0 ? 0 : topt_touched_numbers(o, 1u << x, t->len);
+}
+
 void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls)
 {
     const struct topt_op *o = &t->k->model->op[op];
     struct topt_eager e;
     if (o->attrs.masked && t->k->settings->by_unit) /* a mask, by a byte a number */
         t->cost.class_bytes[cls] += topt_written_numbers(o, TOPT_K_ADD_FWD, t->len);
+    t->cost.transient_bytes +=
+        topt_element_bytes(t->k->settings, TOPT_ELEM_REAL) * stored_numbers(t, o);
     if (eager(t, op, &e) == TOPT_EAGER_ALIKE)
         return;
     int64_t forward = number_bytes(t, e.work[0]), backward = number_bytes(t, e.work[1]);
@@ -344,7 +353,8 @@ static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
     t->told |= how != TOPT_EAGER_ALIKE;
     if (t->told || i->kernel == TOPT_K_LOAD)
         return time;
-    int64_t bytes = sorted_bytes(t, o);
+    int64_t real = topt_element_bytes(t->k->settings, TOPT_ELEM_REAL);
+    int64_t bytes = sorted_bytes(t, o) + (real + 1) * stored_numbers(t, o);
     if (topt_low_runs(t->k->settings, t->k->model, i->op) ||
         (t->k->settings->low_attention && topt_op_attends(o))) {
         struct topt_low_casts casts =

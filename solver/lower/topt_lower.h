@@ -35,6 +35,7 @@ enum topt_optimizer {
     TOPT_ADAM,
     TOPT_ADAMW, /* weights decay apart from the gradient (Loshchilov and Hutter 2019) */
     TOPT_ADAFACTOR, /* means of rows and of columns (Shazeer and Stern 2018); plans only */
+    TOPT_ADAMW_BF16, /* moments in bf16, computed with in f32 (DeepSeek-AI, DeepSeek-V3, 2024); plans only */
     TOPT_ADAM8, /* states of 8 bits in blocks of 2048 (Dettmers et al. 2022); plans only */
     /* States in managed memory, which leaves the device where that runs short (Dettmers et al., QLoRA,
      * 2023), so that none count; what moving them takes is not priced; plans only. */
@@ -220,6 +221,7 @@ struct topt_settings {
     int64_t muon;             /* bits of enum topt_muon */
     int tensor_overlap; /* communication of tensor parallelism is beside its products (beside.c) */
     int low_attention; /* attention is in 8 bits, too */
+    int low_activation; /* what gated activations read is kept in 8 bits, in any precision */
     int experts_apart; /* products of each of a device's experts are kernels of their own */
     int ring; /* of context ranks keys and values go around, else all are gathered */
 };
@@ -550,18 +552,16 @@ void topt_op_box(const struct topt_op *op, const struct topt_config *c,
                  const struct topt_mesh *mesh, int device,
                  int64_t ret_off[TOPT_MAX_OPDIMS], int64_t ret_len[TOPT_MAX_OPDIMS]);
 
+/* Does any of its operators run again in backward? */
+int topt_recomputes(const struct topt_strategy *s);
+
 /* Lower a strategy.  Owned by the caller; borrows 'm'.  INVAL where the strategy does not
- * fit the model or mesh. */
+ * fit the model or mesh.  'fed': a program for samples that the caller's training gives: each device loads its part of the
+ * batch alone, and the tensors that its configurations want are moved there from it. */
 int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
                const struct topt_settings *settings, const struct topt_strategy *s,
-               struct topt_router *router, struct topt_program **ret,
+               struct topt_router *router, int fed, struct topt_program **ret,
                struct topt_error *err) TOPT_MUST_CHECK;
-/* A program for samples that the caller's training gives: each device loads its part of the
- * batch alone, and the tensors that its configurations want are moved there from it. */
-int topt_lower_fed(const struct topt_model *m, const struct topt_mesh *mesh,
-                   const struct topt_settings *settings, const struct topt_strategy *s,
-                   struct topt_router *router, struct topt_program **ret,
-                   struct topt_error *err) TOPT_MUST_CHECK;
 void topt_program_destroy(struct topt_program *p);
 /* The instruction of a micro-batch that is the first kernel of the loss, whose inputs are the
  * model's outputs; -1: there is none. */

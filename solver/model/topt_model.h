@@ -660,6 +660,9 @@ double topt_rope_step(const struct topt_attrs *a, int64_t width, int64_t pair);
 int topt_op_experts(const struct topt_op *op);
 /* Does it run attention? */
 int topt_op_attends(const struct topt_op *op);
+/* The operand that a gated activation of the operator reads: its input, or what experts save of their first product; -1:
+ * it has none. */
+int topt_op_gated(const struct topt_op *op);
 /* Is an operand of this name given? */
 int topt_op_has(const struct topt_op *op, const char *operand);
 int topt_model_attends(const struct topt_model *m);

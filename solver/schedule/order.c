@@ -112,6 +112,8 @@ static void plan_zbv(const struct topt_order_shape *p, int stage,
 static void plan_dualpipe_v(const struct topt_order_shape *p, int stage,
                             struct topt_order_plan *ret)
 {
+    int one =
+        ret->order->pairs; /* a pass backward comes before the one that it runs with */
     static const char *const parts[] = {"i0i1", "i1i0"};
     static const char *const taking_turns[] = {"w0i0w1i0", "w1i0w0i0"};
     static const char *const weights[] = {"w0w1", "w1w0"};
@@ -121,9 +123,10 @@ static void plan_dualpipe_v(const struct topt_order_shape *p, int stage,
     then(ret, "f0", 2 * after);
     then(ret, "f0f1", 2 * own);
     then(ret, "i1w1f1", 3 * after);
-    then(ret, "f0b1f1b0", 4 * (p->micro_batches - 2 * p->stages + own));
+    then(ret, one ? "b1f0b0f1" : "f0b1f1b0",
+         4 * (p->micro_batches - 2 * p->stages + own));
     ret->repeats_until = ret->turns;
-    then(ret, "b1f1b0", 3 * after);
+    then(ret, one ? "b1b0f1" : "b1f1b0", 3 * after);
     then(ret, "b1b0", own);
     then(ret, parts[first], own);
     then(ret, taking_turns[first], 2 * between);
@@ -138,7 +141,9 @@ static void plan_dualpipe_v(const struct topt_order_shape *p, int stage,
  * of PyTorch has them at 00722e6 (ScheduleInterleavedZeroBubble, which of one chunk is ZB-H1 of Qi et al. 2023;
  * ScheduleZBVZeroBubble; ScheduleDualPipeV, after github.com/deepseek-ai/DualPipe): what is sent goes
  * beside what is computed, and a forward and a backward pass of DualPipeV run one after the other.  Combined 1F1B
- * is Megatron-LM's --overlap-moe-expert-parallel-comm (core/pipeline_parallel/combined_1f1b.py at d98e8a6). */
+ * is Megatron-LM's --overlap-moe-expert-parallel-comm (core/pipeline_parallel/combined_1f1b.py at d98e8a6); the same of
+ * DualPipeV's pairs is what DualPipeV is made for: DualPipe over 2p ranks (DeepSeek-AI, DeepSeek-V3, 2024) is two mirrored
+ * copies of it over p each. */
 const struct topt_order topt_orders[TOPT_ORDERS] = {
     [TOPT_ORDER_1F1B] = {"1f1b", 1, 1, plan_1f1b, .sends_wait = 1, .turns = 2},
     [TOPT_ORDER_INTERLEAVED] = {"interleaved-1f1b", 2, 256, plan_interleaved, .turns = 2},
@@ -152,6 +157,8 @@ const struct topt_order topt_orders[TOPT_ORDERS] = {
                                .splits = 1, .v = 1, .least_rounds = 2},
     [TOPT_ORDER_COMBINED] = {"combined-1f1b", 2, 256, plan_interleaved, .turns = 2,
                              .pairs = 1, .grows = 1},
+    [TOPT_ORDER_COMBINED_V] = {"combined-dualpipev", 2, 2, plan_dualpipe_v, .turns = 2,
+                               .splits = 1, .v = 1, .pairs = 1, .least_rounds = 2},
 };
 
 TOPT_NAMED(topt_order_name, enum topt_order_row, TOPT_ORDERS, topt_orders[i].name)
@@ -242,9 +249,12 @@ struct topt_turn topt_order_turn(const struct topt_order_plan *p, int64_t i)
     return t;
 }
 
-static int is_of_pairs(const struct topt_order_plan *p, const struct topt_order_part *x)
+/* Is the pass at that place of a part's cycle one backward that runs as one with the pass forward after it? */
+static int begins_pair(const struct topt_order_plan *p, const struct topt_order_part *x,
+                       int at)
 {
-    return p->order->pairs && x->cycle == 2 && x->pass[0] == 'b' && x->pass[1] == 'f';
+    return p->order->pairs && at + 1 < x->cycle && x->pass[at] == 'b' &&
+           x->pass[at + 1] == 'f';
 }
 
 int topt_order_pairs(const struct topt_order_plan *p, int64_t i)
@@ -252,14 +262,16 @@ int topt_order_pairs(const struct topt_order_plan *p, int64_t i)
     const struct topt_order_part *x = &p->part[p->n - 1];
     while (x->from > i)
         x--;
-    return is_of_pairs(p, x) && (i - x->from) % 2 == 0;
+    return begins_pair(p, x, (int)((i - x->from) % x->cycle));
 }
 
 int64_t topt_order_count_pairs(const struct topt_order_plan *p)
 {
     int64_t n = 0;
     for (int i = 0; i < p->n; i++)
-        if (is_of_pairs(p, &p->part[i]))
-            n += ((i + 1 < p->n ? p->part[i + 1].from : p->turns) - p->part[i].from) / 2;
+        for (int at = 0; at < p->part[i].cycle; at++)
+            if (begins_pair(p, &p->part[i], at))
+                n += ((i + 1 < p->n ? p->part[i + 1].from : p->turns) - p->part[i].from) /
+                     p->part[i].cycle;
     return n;
 }

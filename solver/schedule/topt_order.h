@@ -38,7 +38,7 @@ struct topt_order {
     int turns;      /* of a chunk and micro-batch, where the order repeats itself */
     int splits;     /* gradients of parameters are made apart, of some passes at least */
     int v;          /* chunks lie in a V */
-    int pairs; /* where they take turns, a pass backward and the one forward after it run as one */
+    int pairs; /* a pass backward and the one forward after it run as one, where passes repeat in this order */
     int grows; /* groups of micro-batches may be larger than the stages */
     /* With fewer micro-batches than this times the stages, less 'but', there is no such order; 0: any. */
     int least_rounds, but;
@@ -52,6 +52,7 @@ enum topt_order_row {
     TOPT_ORDER_ZBV,
     TOPT_ORDER_DUALPIPE_V,
     TOPT_ORDER_COMBINED,
+    TOPT_ORDER_COMBINED_V,
     TOPT_ORDERS
 };
 extern const struct topt_order topt_orders[TOPT_ORDERS];

@@ -159,7 +159,8 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
 {
     static const char with[] = "+params"; /* weights in few bits, too */
     struct topt_query words = {.mode = "profiling",
-                               .fp8_params = strstr(r->precision, with) != NULL};
+                               .fp8_params = strstr(r->precision, with) != NULL,
+                               .fp8_activation = row_uses(r, "fp8-activation")};
     SAY(words, framework, r->framework);
     if (row_is_narrow(r))
         snprintf(words.precision, sizeof words.precision, "%.*s",
@@ -189,6 +190,7 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     q.offload = row_uses(r, "offload") << TOPT_OFFER_ACTIVATIONS;
     q.settings.tensor_overlap = row_uses(r, "async-tensor");
     q.expert = r->expert > 1 ? r->expert : 1;
+    q.context = r->context > 1 ? r->context : 0;
     if (modules_of(r))
         q.fixed.recompute = modules_of(r);
     q.fixed.even = row_uses(r, "even-stages");
@@ -308,7 +310,8 @@ static const struct topt_degrees *degrees_of(const struct row *r,
     const struct topt_degrees *found = NULL;
     for (int i = 0; i < s->ndegrees; i++) {
         const struct topt_degrees *d = &s->degrees[i];
-        if (d->tensor == r->tensor && d->level == level &&
+        if (d->tensor == r->tensor && d->context == (r->context > 1 ? r->context : 1) &&
+            d->level == level &&
             d->recompute == (modules_of(r) ? modules_of(r) : recompute_of(r)->blocks) &&
             (!found || d->expert_tensor > found->expert_tensor))
             found = d;
@@ -411,9 +414,10 @@ static void cost_on(const struct row *r, struct topt_grid_search *s, struct ran 
     struct topt_strategy *plan = strategy_of(r, stage, &d);
     d.stages = r->pipeline > 1 ? (int)r->pipeline : 1;
     d.virtual_stages = r->virtual > 1 ? (int)r->virtual : 1;
-    d.order = row_uses(r, "expert-overlap") ? TOPT_ORDER_COMBINED
-              : r->virtual > 1              ? TOPT_ORDER_INTERLEAVED
-                                            : TOPT_ORDER_1F1B;
+    d.order = row_uses(r, "dualpipe")         ? TOPT_ORDER_COMBINED_V
+              : row_uses(r, "expert-overlap") ? TOPT_ORDER_COMBINED
+              : r->virtual > 1                ? TOPT_ORDER_INTERLEAVED
+                                              : TOPT_ORDER_1F1B;
     if (topt_grid_costing(s, &d, &k, &err))
         give_up(r, err.text);
     if (recompute_of(r)->again)

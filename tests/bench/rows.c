@@ -83,9 +83,11 @@ static int in_stages(const struct row *r)
     return r->pipeline > 1;
 }
 
+/* PyTorch's own context parallelism, which a script has to write out, is none that its row of the planner has. */
 static int in_contexts(const struct row *r)
 {
-    return r->context > 1;
+    return r->context > 1 && strcmp(r->framework, "megatron") &&
+           strcmp(r->framework, "torchtitan");
 }
 
 static int with_experts_apart(const struct row *r)
@@ -126,6 +128,10 @@ static const struct mechanism {
     {"runs-of-experts", NULL, 1},
     /* All-to-all of experts beside another micro-batch's compute, --schedule combined-1f1b. */
     {"expert-overlap", NULL, 1},
+    /* DualPipe: the same in a V of two chunks a stage, each direction of its ranks a copy. */
+    {"dualpipe", NULL, 1},
+    /* --fp8-activation */
+    {"fp8-activation", NULL, 1},
     /* An expert gets fewer than 4,096 tokens of a micro-batch, so that a device makes its products before the host
      * has started the next expert's: the time is the host's, whose share of Python is not known. */
     {"expert-host", NULL, 0},
@@ -405,10 +411,18 @@ struct topt_model *row_model(const struct row *r, int64_t batch)
 {
     struct topt_error err = {0};
     struct topt_model_stats stats;
-    struct topt_import_options o = {
-        .batch = batch, .seq = r->seq, .train = *r->train ? r->train : NULL};
+    struct topt_import_options o = {.batch = batch,
+                                    .seq = r->seq,
+                                    .train = *r->train ? r->train : NULL,
+                                    .apart = r->context > 1 ? TOPT_APART_HEADS : 0};
     json_t *of = entry_of(r);
     const json_t *source = json_object_get(of, "config");
+    int64_t positions =
+        json_integer_value(json_object_get(source, "max_position_embeddings"));
+    if (r->context > 1 && positions &&
+        positions < r->seq) /* trained for longer samples */
+        json_object_set_new((json_t *)source, "max_position_embeddings",
+                            json_integer(r->seq));
     char *config = json_is_string(source) ? strdup(json_string_value(source))
                                           : json_dumps(source, JSON_COMPACT);
     int64_t published = json_integer_value(json_object_get(of, "parameters"));
@@ -540,7 +554,8 @@ void row_add_plan(const struct row *r, struct topt_text *to)
     if (r->seq > 1)
         topt_text_add(to, ", %d positions", (int)r->seq);
     topt_text_add(to, ", %s", r->precision);
-    if (strncmp(r->optimizer, "adam", 4) || !strcmp(r->optimizer, "adam8"))
+    if (strncmp(r->optimizer, "adam", 4) || !strcmp(r->optimizer, "adam8") ||
+        !strcmp(r->optimizer, "adamw_bf16"))
         topt_text_add(to, ", %s", r->optimizer);
 }
 

@@ -52,9 +52,9 @@ NEEDS = {("mode", "mini-time"): {"gpus": 2}, ("blocks", "free"): {"factors": "ze
 NEEDS |= {("schedule", name): {"framework": "torchtitan"} for name in ("gpipe", "zb-h1", "interleaved-zb", "zbv", "dualpipev")}
 NEEDS |= {("offload_fraction", text): {"framework": "megatron", "offload": "optimizer"} for text in ("0.8", "50%")}
 NEEDS[("offload", "optimizer")] = {"framework": "deepspeed"}
-NEEDS[("schedule", "combined-1f1b")] = {"framework": "megatron"}
+NEEDS |= {("schedule", name): {"framework": "megatron"} for name in ("combined-1f1b", "combined-dualpipev")}
 # Good values that the models of the test are no models for: what the refusal says.
-NO_MODEL = {("schedule", "combined-1f1b"): "and the model has none"}
+NO_MODEL = {("schedule", name): "and the model has none" for name in ("combined-1f1b", "combined-dualpipev")}
 BESIDE = {"price": {"samples": 1000}, "as_is": {"mode": "mini-time", "gpus": 2, "degrees": "mbs=1"}}  # of any value
 
 
@@ -525,8 +525,9 @@ def main():
                                     "hw": "h100-80-dgx" if name.startswith("fp8") else "b200-hgx"}
     BESIDE["fp8_params"] = {"precision": "fp8-tensorwise", "hw": "h100-80-dgx"}
     BESIDE["fp8_attention"] = {"precision": "fp8-tensorwise", "hw": "h100-80-dgx", "framework": "megatron"}
+    BESIDE["fp8_activation"] = {"framework": "megatron"}
     BESIDE["tensor_overlap"] = {"framework": "megatron"}
-    NEEDS["optimizer", "muon"] = {"framework": "megatron"}
+    NEEDS["optimizer", "muon"] = NEEDS["optimizer", "adamw_bf16"] = {"framework": "megatron"}
     job = {"batch": 8, "seq": 32, "wait_ms": 20000, "hw": "a100-80-dgx"}
     for entrance in entrances(real, job, {"max_gpus": 4}):
         entrance.check_good(words_only=True)

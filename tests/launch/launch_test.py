@@ -327,6 +327,8 @@ def check_stages(llama):
     for words in ("--overlap-moe-expert-parallel-comm", "export CUDA_DEVICE_MAX_CONNECTIONS=32",
                   "--microbatch-group-size-per-virtual-pipeline-stage 4"):
         ok(words in text, f"passes that run as one: {words}", text)
+    done = launch(staged(plan_of(llama, 1, 8, steps=16), [4] * 8, 2, "combined-dualpipev"), "megatron")
+    ok(done.returncode == 3 and "--schedules-method dualpipev" in done.stderr, "a schedule that a fork has is refused, with its name there", done.stderr)
     text = launch(staged(plan_of(llama, 1, 8, steps=16), [9, 8, 8, 7]), "megatron").stdout
     layout = "E" + "t" * 9 + "|" + "t" * 8 + "|" + "t" * 8 + "|" + "t" * 7 + "L"
     ok(f"--pipeline-model-parallel-layout '{layout}'" in text, "unequal ones as a layout", text)
@@ -521,7 +523,8 @@ def check_optimizers(llama):
               "row_wise_adagrad": "torchrec.optim.rowwise_adagrad.RowWiseAdagrad", "muon": "torch.optim.Muon"}
     names = {target: dict(script) for target in ("torchrun", "accelerate", "deepspeed")} | {
         "megatron": {"sgd": "--optimizer sgd --sgd-momentum 0", "momentum": "--optimizer sgd --sgd-momentum 0.9",
-                     "adam": "--optimizer adam --weight-decay 0", "adamw": "--optimizer adam", "muon": "--optimizer muon"},
+                     "adam": "--optimizer adam --weight-decay 0", "adamw": "--optimizer adam", "muon": "--optimizer muon",
+                     "adamw_bf16": "--optimizer adam --use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16"},
         "torchtitan": {"adam": "gets no weight decay", "adamw": ""},
         "hf": {"sgd": "--optim sgd", "momentum": "--optim sgd --optim_args momentum=0.9", "adam": "--optim adamw_torch_fused --weight_decay 0",
                "adamw": "--optim adamw_torch_fused", "adafactor": "--optim adafactor", "adam8": "--optim adamw_8bit",
@@ -531,7 +534,7 @@ def check_optimizers(llama):
     names["deepspeed"]["muon"] = '"type": "Muon"'
     for target, said in names.items():
         pure = target == "torchtune"
-        for optimizer in (*script, "nosuch"):
+        for optimizer in (*script, "adamw_bf16", "nosuch"):
             plan = plan_of(llama, 4, 1, 1 if target == "megatron" else 3 if target in ("torchtitan", "torchtune") else 0,
                            precision="bf16" if pure else "bf16-mixed", framework=FRAMEWORK.get(target), optimizer=optimizer)
             done = launch(plan, target)

@@ -74,7 +74,7 @@ static struct topt_program *lower(const struct suite *u, const struct topt_model
     struct topt_router *r = topt_router_create(u->hw, mesh);
     struct topt_costing k = {
         .model = m, .hw = u->hw, .mesh = mesh, .settings = settings, .router = r};
-    if (!r || topt_lower(m, mesh, settings, s, r, &p, &err) ||
+    if (!r || topt_lower(m, mesh, settings, s, r, 0, &p, &err) ||
         topt_cost_strategy(&k, s, &cost, &err))
         give_up(&err);
     if (ret_bound)

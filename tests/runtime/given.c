@@ -89,8 +89,7 @@ static int64_t moves_ns(const struct topt_train *t)
     struct topt_error err = {0};
     const struct topt_plan_doc *d = topt_train_plan(t);
     struct topt_program *p;
-    if (topt_lower_fed(d->micro, &d->mesh, &d->settings, d->strategy, d->router, &p,
-                       &err))
+    if (topt_lower(d->micro, &d->mesh, &d->settings, d->strategy, d->router, 1, &p, &err))
         return -1;
     int64_t ns = fed_ns(p, d->router);
     topt_program_destroy(p);

@@ -42,7 +42,7 @@ static struct topt_program *lower(const struct suite *u, const struct instance *
     if (!s || !r)
         give_up(&err);
     s->config[x->op] = *c;
-    if (topt_lower(x->model, mesh, &x->settings, s, r, &p, &err))
+    if (topt_lower(x->model, mesh, &x->settings, s, r, 0, &p, &err))
         give_up(&err);
     topt_router_destroy(r);
     topt_strategy_destroy(s);

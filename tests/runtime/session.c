@@ -38,7 +38,7 @@ static void rig_init_model(struct rig *r, struct topt_model *m,
     r->hw = topt_hw_load("lab-cpu", &err);
     need(!r->hw, &err);
     r->router = topt_router_create(r->hw, &one);
-    need(topt_lower(r->micro, &one, s, strategy, r->router, &r->p, &err), &err);
+    need(topt_lower(r->micro, &one, s, strategy, r->router, 0, &r->p, &err), &err);
     need(topt_comm_single(&r->comm, &err), &err);
     need(topt_device_open_host(s->dtype, &r->dev, &err), &err);
     need(topt_feed_text(test_text, sizeof test_text - 1, r->m, 11, &r->feed, &err), &err);

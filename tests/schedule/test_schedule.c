@@ -200,7 +200,7 @@ static void test_bubbles(void)
 /* Of 1F1B a stage holds as many micro-batches as there are stages from it to the last one, of GPipe
  * all of them, interleaved what Megatron-LM's warm-up says and one chunk more; where gradients of parameters
  * are made apart, as many as there are stages of each of its chunks, which is one stage's p micro-batches,
- * with DualPipeV one more. */
+ * with DualPipeV one more, which where its passes run as one is there during these alone. */
 static int64_t held_chunks(int row, int stage)
 {
     switch (row) {
@@ -216,6 +216,7 @@ static int64_t held_chunks(int row, int stage)
     case TOPT_ORDER_INTERLEAVED_ZB:
         return 2 * STAGES;
     case TOPT_ORDER_ZBV:
+    case TOPT_ORDER_COMBINED_V:
         return 2 * STAGES;
     default:
         return 2 * STAGES + 1;
@@ -233,6 +234,34 @@ static void test_in_flight(void)
         for (int s = 0; s < STAGES; s++)
             is_int(held[s].bytes[TOPT_HELD_KEPT], held_chunks(row, s),
                    "chunks that stage %d of %s holds", s, topt_orders[row].name);
+    }
+}
+
+/* Where a pair of DualPipeV takes what its longer pass does, the bubble is at most (p - 1) (F&B + B - 3 W)
+ * (deepseek-ai/DualPipe's README), and one chunk more is held. */
+static void test_combined_v(void)
+{
+    enum { F = 12, B = 28, W = 12, MANY = 160 };
+    int64_t pairs[MOST_CHUNKS * 2];
+    struct topt_pipeline_held held[STAGES];
+    struct topt_order_plan plan;
+    struct pipeline p;
+    fill(&p, TOPT_ORDER_COMBINED_V, STAGES, 2, MANY);
+    for (int c = 0; c < 2 * STAGES; c++)
+        p.chunk[c] = (struct topt_chunk){.ns = {F, B}, .weights_ns = W, .kept = 1};
+    for (int i = 0; i < MOST_CHUNKS * 2; i++)
+        pairs[i] = B;
+    p.p.pair_ns = pairs;
+    int64_t ns = run_pipeline(&p, held);
+    for (int s = 0; s < STAGES; s++) {
+        topt_order_plan(&topt_orders[TOPT_ORDER_COMBINED_V], &p.p.shape, s, &plan);
+        int64_t n = topt_order_count_pairs(&plan), busy = 2 * MANY * (F + B) - n * F;
+        ok(n > 2 * (MANY - 2 * STAGES) && ns >= busy &&
+               ns <= busy + (STAGES - 1) * (B + B) + 2 * STAGES * F,
+           "stage %d: %lld pairs, %lld ns of %lld busy", s, (long long)n, (long long)ns,
+           (long long)busy);
+        is_int(held[s].bytes[TOPT_HELD_KEPT], 2 * STAGES + 1,
+               "... a pair holds one more");
     }
 }
 
@@ -361,7 +390,7 @@ static void test_uneven(void)
         int64_t pairs[MOST_CHUNKS * MOST_CHUNKS];
         for (int k = 0; k < stages * chunks * chunks; k++)
             pairs[k] = 1 + draw(90);
-        p.p.pair_ns = grows ? pairs : NULL;
+        p.p.pair_ns = topt_orders[row].pairs ? pairs : NULL;
         for (int c = 0; c < stages * chunks; c++) {
             for (int k = 0; k < 2; k++)
                 p.chunk[c].ns[k] = 1 + draw(50);
@@ -857,5 +886,6 @@ int main(void)
     test_away();
     test_steps();
     test_pairs();
+    test_combined_v();
     return done_testing();
 }

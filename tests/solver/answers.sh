@@ -179,7 +179,7 @@ zero="38b.json --hw h100-80-dgx --batch 256 --seq 4096 --gpus 64"
 "$topt" plan $zero --framework torchtitan --pipeline 4 --schedule zbv --json >out 2>err &&
     holds '.uniform.schedule == "zbv" and .uniform.vp == 2 and .uniform.recompute == false and (.strategy | test("schedule zbv"))' &&
     jq '.plan' out >zbv.json && "$topt" explain zbv.json >out 2>err && grep -q '4 stages of 2 chunks, schedule zbv' out &&
-    ! "$topt" plan $zero --framework megatron --schedule zbv >out 2>err && grep -q 'megatron has no zbv; it has 1f1b, interleaved-1f1b' err &&
+    ! "$topt" plan $zero --framework megatron --schedule zbv >out 2>err && grep -q 'megatron has no zbv; it has 1f1b, interleaved-1f1b, combined-1f1b or combined-dualpipev' err &&
     ! "$topt" plan $zero --framework torchtitan --schedule zbv --virtual-stages 3 >out 2>err && grep -q 'zbv has 2 chunks a stage' err
 check "a schedule that is asked for: $(cat err)"
 "$topt" plan $zero --framework pytorch --json >all 2>err && "$topt" plan $zero --framework pytorch --shard-ranks 16 --json >out 2>err &&

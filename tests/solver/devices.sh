@@ -118,7 +118,7 @@ no "'h100-80-dgx' has no rate for mxf8; use .*fp8-blockwise" h100-80-dgx megatro
 no "'deepspeed' does not train in fp8-tensorwise; use --precision bf16-mixed" h100-80-dgx deepspeed fp8-tensorwise
 no "'topt' does not train in fp8-tensorwise" h100-80-dgx topt fp8-tensorwise
 no "'torchtitan' does not train in fp8-tensorwise; use --precision bf16-mixed, bf16, fp8-rowwise, f32 or f64" h100-80-dgx torchtitan fp8-tensorwise
-no "fp8-params: 'torchtitan' has no weights in the bits of fp8-rowwise" h100-80-dgx torchtitan fp8-rowwise --fp8-params
+no "fp8-params: torchtitan has no weights in the bits of --precision" h100-80-dgx torchtitan fp8-rowwise --fp8-params
 no "fp8-attention: torchtitan has none here; megatron does" h100-80-dgx torchtitan fp8-rowwise --fp8-attention
 no "fp8-attention: megatron has none here" h100-80-dgx megatron fp8-blockwise --fp8-attention
 # On the H200, cuDNN's attention in 8 bits was measured to be half as fast again forward, and not faster backward.

@@ -140,7 +140,7 @@ static struct exchanged exchange(struct asked *a, const struct topt_degrees *d)
     struct topt_program *p = NULL;
     struct topt_strategy *s = strategy_of(a, d);
     if (!s || topt_grid_costing(&a->s, d, &k, NULL) ||
-        topt_lower(k.model, k.mesh, k.settings, s, k.router, &p, NULL)) {
+        topt_lower(k.model, k.mesh, k.settings, s, k.router, 0, &p, NULL)) {
         topt_strategy_destroy(s);
         return x;
     }
@@ -268,7 +268,7 @@ static int64_t moved(struct asked *a, const struct topt_degrees *d,
     int64_t bytes = 0;
     *ret_n = 0;
     if (s && !topt_grid_costing(&a->s, d, &k, NULL))
-        (void)!topt_lower(k.model, k.mesh, k.settings, s, k.router, &p, NULL);
+        (void)!topt_lower(k.model, k.mesh, k.settings, s, k.router, 0, &p, NULL);
     for (int i = p ? p->micro_begin : 0; p && i < p->micro_end; i++) {
         const struct topt_instr *in = &p->instr[i];
         if (in->kind != TOPT_I_MOVE || in->move.kind != kind || in->backward != backward)

@@ -93,7 +93,7 @@ static void check_strategy(const struct topt_costing *k, struct topt_strategy *s
     struct topt_error err = {0};
     n->strategies++;
     if (topt_cost_strategy(k, st, &cost, &err) ||
-        topt_lower(k->model, k->mesh, k->settings, st, k->router, &program, &err)) {
+        topt_lower(k->model, k->mesh, k->settings, st, k->router, 0, &program, &err)) {
         printf("# %s\n", err.text);
         return;
     }
@@ -280,6 +280,13 @@ static void test_settings(void)
     c = cost_small(&s, 1, TOPT_ZERO_NONE);
     is_int(c.sum.class_bytes[TOPT_CLASS_STATE], 2 * (NUMBERS + 3 * 4),
            "adam8 keeps two bytes each and a scale a block");
+    s.optimizer = TOPT_ADAMW_BF16;
+    c = cost_small(&s, 1, TOPT_ZERO_NONE);
+    is_int(c.sum.class_bytes[TOPT_CLASS_STATE], 4 * NUMBERS,
+           "adamw_bf16 keeps two moments of two bytes");
+    s.dtype = TOPT_BF16;
+    is_int(topt_parameter_bytes(&s), 12, "... in bf16 twelve bytes a number in all");
+    s.dtype = TOPT_F32;
     s.optimizer = TOPT_MUON; /* of no layer, so that AdamW updates all */
     c = cost_small(&s, 1, TOPT_ZERO_NONE);
     is_int(c.sum.class_bytes[TOPT_CLASS_STATE], 8 * NUMBERS,
@@ -536,7 +543,7 @@ static void test_two_uses(void)
             s->config[i].dim[axis] = 0; /* the batch */
     s->hub[two[0]].keep = TOPT_HUB_DROP;
     int rc = topt_cost_strategy(&k, s, &cost, NULL) ||
-             topt_lower(m, &mesh, &settings, s, r, &p, NULL);
+             topt_lower(m, &mesh, &settings, s, r, 0, &p, NULL);
     ok(!rc && p->peak_bytes <= cost.memory_bytes,
        "two uses by one operator: %lld bytes at the peak, at most %lld",
        (long long)(p ? p->peak_bytes : -1), (long long)cost.memory_bytes);
@@ -566,7 +573,7 @@ static void test_without_backward(void)
     struct topt_costing k = {m, hw, &mesh, &settings, r, NULL};
     struct topt_evaluator *evaluator = topt_evaluator_create(&k, 1, NULL);
     int rc = topt_cost_strategy(&k, s, &cost, NULL) ||
-             topt_lower(m, &mesh, &settings, s, r, &p, NULL);
+             topt_lower(m, &mesh, &settings, s, r, 0, &p, NULL);
     ok(!rc && well_formed(p) && p->peak_bytes <= cost.memory_bytes &&
            evaluated(evaluator, s, &cost, p->peak_bytes),
        "an operator without backward leaves nothing");

@@ -129,7 +129,7 @@ static void check_config(const struct instance *x, const struct topt_config *c,
     s->config[x->op] = *c;
     n->configs++;
     if (topt_cost_strategy(&k, s, &cost, &err) ||
-        topt_lower(x->model, &x->mesh, &x->settings, s, x->router, &p, &err)) {
+        topt_lower(x->model, &x->mesh, &x->settings, s, x->router, 0, &p, &err)) {
         printf("# %s\n", err.text);
     } else {
         n->lowered++;
@@ -204,7 +204,7 @@ static int evaluated_alone(const struct topt_costing *k, struct topt_evaluator *
     struct topt_program *p;
     struct topt_error err = {0};
     if (topt_cost_strategy(k, s, &cost, &err) ||
-        topt_lower(k->model, k->mesh, k->settings, s, k->router, &p, &err)) {
+        topt_lower(k->model, k->mesh, k->settings, s, k->router, 0, &p, &err)) {
         printf("# %s\n", err.text);
         return 0;
     }

@@ -168,7 +168,7 @@ static int hold(const struct topt_costing *k, const struct topt_strategy *st,
     struct topt_strategy_cost cost;
     struct topt_program *p;
     if (topt_cost_strategy(k, st, &cost, NULL) ||
-        topt_lower(k->model, k->mesh, k->settings, st, k->router, &p, NULL))
+        topt_lower(k->model, k->mesh, k->settings, st, k->router, 0, &p, NULL))
         return -1;
     struct seen s = simulate(p, hw);
     count(&e[0], (double)cost.time_ns, s.compute + s.network);

@@ -90,6 +90,20 @@ static void test_low(void)
            "and no cast weight");
 }
 
+/* What SwiGLU reads is kept in a byte, in any precision, and takes a cast in each direction. */
+static void test_low_activation(void)
+{
+    const int64_t positions = 128, pairs = 28672;
+    struct topt_settings s = topt_settings_default();
+    struct topt_fragment_cost whole = cost_llama_by(NULL, &s).sum;
+    s.low_activation = 1;
+    struct topt_fragment_cost eight = cost_llama_by(NULL, &s).sum;
+    is_int(whole.class_bytes[TOPT_CLASS_KEPT] - eight.class_bytes[TOPT_CLASS_KEPT],
+           32 * positions * pairs, "a byte less of gate and up");
+    ok(eight.compute_ns > whole.compute_ns, "casts take time");
+    ok(eight.transient_bytes >= whole.transient_bytes, "beside it as it was computed");
+}
+
 /* As PEFT prepares a model of few bits: embedding, head and norms in f32, and what is kept between
  * operators, but logits and statistics; the head's copy in bf16 beside it. */
 static void test_rest_f32(void)
@@ -274,7 +288,7 @@ static void check_strategy(const struct topt_costing *k, struct topt_evaluator *
     struct topt_program *p;
     struct topt_error err = {0};
     if (topt_cost_strategy(k, s, &cost, &err) ||
-        topt_lower(k->model, k->mesh, k->settings, s, k->router, &p, &err)) {
+        topt_lower(k->model, k->mesh, k->settings, s, k->router, 0, &p, &err)) {
         printf("# %s\n", err.text);
         return;
     }
@@ -336,6 +350,7 @@ int main(void)
     hw = topt_hw_load("v100-dgx1-2x8", NULL);
     test_bytes();
     test_low();
+    test_low_activation();
     test_rest_f32();
     test_floor();
     test_levels();

@@ -73,6 +73,16 @@ static const struct topt_op *dispatch_of(const struct topt_model *m, int tensor)
                : op;
 }
 
+int topt_op_gated(const struct topt_op *op)
+{
+    if (op->spec->forward[0].kernel != TOPT_K_GLU_FWD && !op->attrs.gated)
+        return -1;
+    for (int x = 0; x < op->spec->noperands; x++)
+        if (op->operand[x].role == TOPT_SAVED)
+            return x;
+    return op->input[0];
+}
+
 int topt_is_of_slots(const struct topt_model *m, int tensor)
 {
     return dispatch_of(m, tensor) != NULL;

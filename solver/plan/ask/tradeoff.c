@@ -78,25 +78,31 @@ static int time_only(const struct topt_request *r)
     return a && a->time_only;
 }
 
-/* Every shape of the count. */
-static int merge_shapes(struct merged *m, struct topt_planning *micros,
+/* Every shape of the count; with 'from' what that finds there and lies in the request's own space. */
+static int merge_shapes(struct merged *m, struct topt_planning *own,
+                        struct topt_planning *from, enum topt_goal goal,
                         struct topt_error *err)
 {
-    const struct topt_request *r = micros->request;
-    int fastest = time_only(r), nodes = 0, per_node = 0, rc = 0;
-    enum topt_goal goal = fastest ? TOPT_GOAL_FASTEST : TOPT_GOAL_FRONTIER;
+    const struct topt_request *r = own->request;
+    int fastest = !from && time_only(r), nodes = 0, per_node = 0, rc = 0;
+    int64_t limit = fastest ? 0 : r->memory_limit;
+    enum topt_goal own_goal = fastest ? TOPT_GOAL_FASTEST : TOPT_GOAL_FRONTIER;
     while (!rc && topt_request_grid(r, r->gpus, &nodes, &per_node)) {
         struct topt_grid_search s;
         struct topt_solutions all = {0};
-        rc = topt_grid_open(&s, micros, nodes, per_node, goal, err) ||
-             tell_known(m, &s, err) ||
-             topt_grid_solve(&s, goal, fastest ? 0 : r->memory_limit, 0, &all, err) ||
-             topt_certificate_merge(&m->certificate, &all.certificate, err) ||
-             merge_points(m, &all, &s.mesh, err);
-        m->stopped |= all.stopped;
-        m->space = s.space;
-        m->alike = s.alike;
-        topt_problem_stats_add(&m->stats, &s.stats);
+        rc = topt_grid_open(&s, own, nodes, per_node, own_goal, err) ||
+             (from ? topt_grid_solve_other(&s, from, goal, limit, &all, err)
+                   : tell_known(m, &s, err) ||
+                         topt_grid_solve(&s, own_goal, limit, 0, &all, err) ||
+                         topt_certificate_merge(&m->certificate, &all.certificate, err));
+        if (from)
+            topt_search_stats_add(&m->certificate.stats, &all.certificate.stats);
+        else
+            topt_problem_stats_add(&m->stats, &s.stats);
+        m->stopped |= !from && all.stopped;
+        m->space = from ? m->space : s.space;
+        m->alike = from ? m->alike : s.alike;
+        rc = rc || merge_points(m, &all, &s.mesh, err);
         topt_solutions_fini(&all);
         topt_grid_close(&s);
     }
@@ -105,34 +111,6 @@ static int merge_shapes(struct merged *m, struct topt_planning *micros,
 
 /* ---- seeds ------------------------------------------------------------------------- */
 
-/* The full space with operators that were decided by heuristic may have missed what a smaller
- * space finds, or a search for the fastest alone. */
-static int asks_seeds(const struct topt_request *r, const struct merged *m)
-{
-    return m->certificate.decided && !m->stopped && m->space == TOPT_SPACE_FULL &&
-           !topt_algorithm_find(r->algorithm);
-}
-
-/* Add the points that 'from' finds on every shape and that lie in the request's own space. */
-static int merge_seeds(struct merged *m, struct topt_planning *own,
-                       struct topt_planning *from, enum topt_goal goal,
-                       struct topt_error *err)
-{
-    const struct topt_request *r = own->request;
-    int nodes = 0, per_node = 0, rc = 0;
-    while (!rc && topt_request_grid(r, r->gpus, &nodes, &per_node)) {
-        struct topt_grid_search s;
-        struct topt_solutions all = {0};
-        rc = topt_grid_open(&s, own, nodes, per_node, TOPT_GOAL_FRONTIER, err) ||
-             topt_grid_solve_other(&s, from, goal, r->memory_limit, &all, err);
-        topt_search_stats_add(&m->certificate.stats, &all.certificate.stats);
-        rc = rc || merge_points(m, &all, &s.mesh, err);
-        topt_solutions_fini(&all);
-        topt_grid_close(&s);
-    }
-    return rc ? -1 : 0;
-}
-
 /* Begin with what a smaller space has. */
 static int merge_smaller(struct merged *m, struct topt_planning *own,
                          struct topt_request smaller, struct topt_error *err)
@@ -140,7 +118,7 @@ static int merge_smaller(struct merged *m, struct topt_planning *own,
     struct topt_beside from;
     if (topt_beside_init(&from, smaller, err))
         return -1;
-    int rc = merge_seeds(m, own, &from.planning, TOPT_GOAL_FRONTIER, err);
+    int rc = merge_shapes(m, own, &from.planning, TOPT_GOAL_FRONTIER, err);
     topt_beside_fini(&from);
     return rc;
 }
@@ -192,7 +170,7 @@ static int merge_canonical(struct merged *m, struct topt_planning *asked,
     if (topt_beside_init(&from, topt_request_canonical(r, r->factors), err))
         return -1;
     topt_planning_resume(&from.planning, asked);
-    int rc = merge_shapes(m, &from.planning, err);
+    int rc = merge_shapes(m, &from.planning, NULL, TOPT_GOAL_FRONTIER, err);
     topt_planning_resume(asked, &from.planning);
     topt_beside_fini(&from);
     return rc;
@@ -397,10 +375,13 @@ static int merge_asked(struct merged *m, struct topt_planning *micros,
     int factors = topt_request_factors(r, TOPT_SPACE_FULL), rc = 0, i = 0;
     while (!rc && !some_fits(m, topt_request_limit(r)) &&
            topt_planning_resort(micros, &i))
-        rc = merge_shapes(m, micros, err);
-    if (!rc && asks_seeds(r, m))
+        rc = merge_shapes(m, micros, NULL, TOPT_GOAL_FRONTIER, err);
+    /* The full space with operators that were decided by heuristic may have missed what a smaller
+     * space finds, or a search for the fastest alone. */
+    if (!rc && m->certificate.decided && !m->stopped && m->space == TOPT_SPACE_FULL &&
+        !topt_algorithm_find(r->algorithm))
         rc = merge_smaller(m, micros, topt_request_canonical(r, factors), err) ||
-             merge_seeds(m, micros, micros, TOPT_GOAL_FASTEST, err);
+             merge_shapes(m, micros, micros, TOPT_GOAL_FASTEST, err);
     return rc;
 }
 

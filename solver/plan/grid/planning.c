@@ -28,12 +28,7 @@ static int64_t heads_of(const struct topt_model *m)
             const struct topt_opdim_spec *dim = &m->op[i].spec->dim[d];
             if (dim->split != TOPT_SPLIT_FEATURE || strcmp(dim->name, "h"))
                 continue;
-            int64_t n = topt_fewest_counts(&m->op[i], d);
-            while (n) {
-                int64_t rest = all % n;
-                all = n;
-                n = rest;
-            }
+            all = topt_common_divisor(all, topt_fewest_counts(&m->op[i], d));
         }
     return all;
 }
@@ -152,7 +147,7 @@ int topt_planning_orders(const struct topt_planning *m, const struct topt_degree
         left |= d->virtual_stages <= o->most_chunks;
         int paired =
             d->expert > 1 && !(d->recompute & (TOPT_MODULE_WHOLE | TOPT_MODULE_MOE));
-        if (!(d->recompute && o->splits) && (paired || !o->pairs) &&
+        if ((!(d->recompute && o->splits) || o->pairs) && (paired || !o->pairs) &&
             topt_order_takes(o, &shape))
             ret |= 1 << row;
     }

@@ -363,6 +363,7 @@ static const struct setting setting[] = {
     {"ring", FLAG, AT(ring)},
     {"tensor_overlap", FLAG, AT(tensor_overlap)},
     {"low_attention", FLAG, AT(low_attention)},
+    {"low_activation", FLAG, AT(low_activation)},
     {"muon", NUMBER, AT(muon), .most = TOPT_MUON_GRAM | TOPT_MUON_WHOLE},
     {"low_params", FLAG, AT(low_params)},
     {"dispatch", WORD, AT(dispatch), TOPT_DISPATCH_ALLTOALL, .what = "dispatch",
@@ -741,7 +742,7 @@ static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_erro
     p->router = topt_router_create(p->hw, &p->mesh);
     if (!p->router)
         return topt_nomem(err, "a plan");
-    return topt_lower(p->micro, &p->mesh, &p->settings, p->strategy, p->router,
+    return topt_lower(p->micro, &p->mesh, &p->settings, p->strategy, p->router, 0,
                       &p->program, err);
 }
 

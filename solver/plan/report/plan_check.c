@@ -43,7 +43,7 @@ int topt_plan_check(const struct topt_costing *k, const struct topt_strategy *s,
 {
     struct topt_program *program;
     if (topt_cost_strategy(k, s, ret_cost, err) ||
-        topt_lower(k->model, k->mesh, k->settings, s, k->router, &program, err))
+        topt_lower(k->model, k->mesh, k->settings, s, k->router, 0, &program, err))
         return topt_wrap(err, "check");
     *ret_peak = k->settings->stages > 1 ? ret_cost->memory_bytes : program->peak_bytes;
     topt_program_destroy(program);

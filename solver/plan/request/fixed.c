@@ -211,7 +211,7 @@ static int check_modules(const struct topt_request *r, struct topt_error *err)
     char words[TOPT_MODULES_SIZE];
     uint8_t *again = NULL;
     const struct topt_order *order = r->schedule ? &topt_orders[r->schedule - 1] : NULL;
-    if (asked && order && order->splits)
+    if (asked && order && order->splits && !order->pairs)
         return topt_fail(
             err, TOPT_ERR_USAGE,
             "recompute=%s: schedule %s makes gradients of parameters apart, "

@@ -180,8 +180,9 @@ static const struct topt_framework frameworks[] = {
      .level = {"data parallel", "data parallel with the distributed optimizer"},
      .tensor = TOPT_TENSOR_NODE,
      .rules = &topt_tensor_megatron,
-     .pipeline_orders =
-         1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED | 1 << TOPT_ORDER_COMBINED,
+     .pipeline_orders = 1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED |
+                        1 << TOPT_ORDER_COMBINED | 1 << TOPT_ORDER_COMBINED_V,
+     .fork_orders = 1 << TOPT_ORDER_COMBINED_V, /* MindSpeed (gitee.com/ascend) */
      .pipeline_levels = NONE | STATE,
      .empty_chunks = 1,
      .replica_levels = STATE,

@@ -124,6 +124,7 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
     r->settings.low_params = w->fp8_params;
     r->settings.cuda_graphs = w->cuda_graphs;
     r->settings.low_attention = w->fp8_attention;
+    r->settings.low_activation = w->fp8_activation;
     r->settings.tensor_overlap = w->tensor_overlap;
     r->given = (*w->framework ? TOPT_GIVEN_FRAMEWORK : 0) |
                (*w->precision ? TOPT_GIVEN_PRECISION : 0) |
@@ -158,33 +159,19 @@ static int can_have(const struct topt_request *r, const struct topt_precision *p
            topt_framework_trains(r->framework, p, r->software);
 }
 
-/* The names of bits, "a, b or c", in 'buf'. */
-enum { NAMED = 160 };
-static const char *named(int bits, const char *(*name)(unsigned), char buf[NAMED])
-{
-    int n = 0;
-    for (*buf = 0; bits; bits &= bits - 1)
-        n += snprintf(buf + n, (size_t)(NAMED - n), "%s%s",
-                      !n                  ? ""
-                      : bits & (bits - 1) ? ", "
-                                          : " or ",
-                      name((unsigned)__builtin_ctz((unsigned)bits)));
-    return buf;
-}
-
 /* The device has no such type, or the framework does not train so: fails with what both have. */
 static int refuse_precision(const struct topt_request *r, struct topt_error *err)
 {
     const struct topt_precision *p, *asked = r->precision;
     int have = 0, rated = topt_hw_has_dtype(r->hw, type_of(asked));
-    char use[NAMED];
+    char use[TOPT_NAMED_BITS];
     for (int i = 0; (p = topt_precision_at(i)); i++)
         have |= can_have(r, p) << i;
     return topt_fail(err, TOPT_ERR_USAGE, "'%s' %s %s; use --precision %s",
                      rated ? r->framework->name : topt_hw_name(r->hw),
                      rated ? "does not train in" : "has no rate for",
                      rated ? asked->name : topt_dtype_name(type_of(asked)),
-                     named(have, topt_precision_name, use));
+                     topt_named_bits(have, topt_precision_name, use));
 }
 
 /* The first usual one that device and framework have; topt run does not scale a loss, and papers
@@ -207,12 +194,6 @@ static int choose_precision(struct topt_request *r, struct topt_error *err)
     r->settings.dtype = r->precision->dtype;
     r->settings.state_bf16 = r->precision->state_bf16;
     r->settings.low = r->precision->low;
-    if (r->settings.low_params &&
-        !(r->settings.low && r->framework->low_params >> r->settings.low & 1))
-        return topt_fail(
-            err, TOPT_ERR_USAGE,
-            "--fp8-params: '%s' has no weights in the bits of %s; leave it out",
-            r->framework->name, r->precision->name);
     return can_have(r, r->precision) ? 0 : refuse_precision(r, err);
 }
 
@@ -234,14 +215,14 @@ static void choose_loss(struct topt_request *r)
 
 static int check_loss(const struct topt_request *r, struct topt_error *err)
 {
-    char has[NAMED];
+    char has[TOPT_NAMED_BITS];
     int losses = r->framework->losses;
     if (!(r->given & TOPT_GIVEN_LOSS) || losses >> r->settings.loss & 1)
         return 0;
     return topt_fail(err, TOPT_ERR_USAGE,
                      "--loss-kernel %s: %s does not have it (it has %s)",
                      topt_loss_kernel_name(r->settings.loss), r->framework->title,
-                     named(losses, topt_loss_kernel_name, has));
+                     topt_named_bits(losses, topt_loss_kernel_name, has));
 }
 
 /* Bytes that libraries keep in the allocator, which rounds blocks up.  Transformer Engine has one
@@ -340,7 +321,7 @@ int topt_request_offload(struct topt_request *r, struct topt_error *err)
     const struct topt_framework *f = r->framework;
     struct topt_settings *s = &r->settings;
     int part = ~0;
-    char has[NAMED];
+    char has[TOPT_NAMED_BITS];
     s->offload = s->offload_permille = 0;
     r->levels = s->optimizer == TOPT_MUON ? (int)f->muon_levels : 0;
     r->offload_keeps = 0;
@@ -351,8 +332,8 @@ int topt_request_offload(struct topt_request *r, struct topt_error *err)
             return topt_fail(
                 err, TOPT_ERR_USAGE, "--offload %s: %s does not have it%s%s%s",
                 topt_offer_name((enum topt_offer)i), f->name,
-                offered(f) ? " (it has " : "", named(offered(f), topt_offer_name, has),
-                offered(f) ? ")" : "");
+                offered(f) ? " (it has " : "",
+                topt_named_bits(offered(f), topt_offer_name, has), offered(f) ? ")" : "");
         s->offload |= f->offers[i].away;
         r->levels = (r->levels ? r->levels : ~0) & f->offers[i].levels;
         r->offload_keeps |= f->offers[i].keeps;
@@ -399,8 +380,17 @@ static int check_offered(const struct topt_request *r, struct topt_error *err)
         const char *option, *lacks;
     } rows[] = {
         {s->cuda_graphs, f->cuda_graphs, "--cuda-graphs", "has none; leave it out"},
+        {r->virtual_stages > 1 && f->pipeline_orders,
+         f->pipeline_orders >> TOPT_ORDER_INTERLEAVED & 1, "--virtual-stages",
+         "has no interleaved schedule; leave it out"},
+        {s->low_params, s->low && f->low_params >> s->low & 1, "--fp8-params",
+         "has no weights in the bits of --precision; leave it out"},
         {s->optimizer == TOPT_MUON, f->muon_levels != 0, "--optimizer muon",
          "does not have it; megatron, deepspeed and pytorch (DDP) do"},
+        {s->optimizer == TOPT_ADAMW_BF16, f->engine, "--optimizer adamw_bf16",
+         "does not have it; megatron does"},
+        {s->low_activation, f->engine, "--fp8-activation",
+         "does not have it; megatron does"},
         {s->low_attention, f->low_attention >> s->low & 1, "--fp8-attention",
          "has none here; megatron does: fp8-delayed, fp8-tensorwise, mxfp8, nvfp4"},
         {s->tensor_overlap, f->tensor_overlap && !apart, "--tensor-overlap",

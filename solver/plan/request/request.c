@@ -7,6 +7,7 @@
 #include "pins.h"
 #include "free.h"
 #include "topt_tensor.h"
+#include "topt_text.h"
 
 #include <stdlib.h>
 
@@ -138,7 +139,8 @@ int topt_request_stages(const struct topt_request *r)
 int topt_request_orders(const struct topt_request *r)
 {
     /* 1F1B takes the time of GPipe and less memory. */
-    int asked = r->schedule ? 1 << (r->schedule - 1) : ~(1 << TOPT_ORDER_GPIPE);
+    int never = r->framework ? r->framework->fork_orders | 1 << TOPT_ORDER_GPIPE : 0;
+    int asked = r->schedule ? 1 << (r->schedule - 1) : ~never;
     return r->framework ? r->framework->pipeline_orders & asked : 0;
 }
 
@@ -364,14 +366,11 @@ static int check_schedule(const struct topt_request *r, struct topt_error *err)
                          o->name);
     if (topt_request_orders(r))
         return 0;
-    struct topt_text has = {0};
-    for (int i = 0; i < TOPT_ORDERS; i++)
-        if (r->framework->pipeline_orders >> i & 1)
-            topt_text_add(&has, "%s%s", has.len ? ", " : "", topt_orders[i].name);
-    topt_fail(err, TOPT_ERR_USAGE, "--schedule: %s has no %s; it has %s",
-              r->framework->name, o->name, has.s ? has.s : "none");
-    topt_text_fini(&has);
-    return -1;
+    char has[TOPT_NAMED_BITS];
+    int orders = r->framework->pipeline_orders;
+    return topt_fail(err, TOPT_ERR_USAGE, "--schedule: %s has no %s; it has %s",
+                     r->framework->name, o->name,
+                     orders ? topt_named_bits(orders, topt_order_name, has) : "none");
 }
 
 static int check_stages(const struct topt_request *r, struct topt_error *err)
@@ -387,10 +386,6 @@ static int check_stages(const struct topt_request *r, struct topt_error *err)
             "--pipeline: %s has no pipeline stages; take --framework megatron, "
             "torchtitan, deepspeed or pytorch",
             f ? f->name : "topt");
-    if (r->virtual_stages > 1 && !(f->pipeline_orders >> TOPT_ORDER_INTERLEAVED & 1))
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "--virtual-stages: %s has no interleaved schedule; leave it out",
-                         f->name);
     if (r->schedule && check_schedule(r, err))
         return -1;
     if (r->micro_batches == 1)

@@ -68,10 +68,11 @@ struct topt_framework {
         tensor_needs; /* what a script must do to obey it; NULL: nothing, it is an option there */
     const struct topt_tensor_rules *rules; /* what a degree of it does; NULL: any split */
     /* Pipeline stages: whether they are searched unasked, the schedules (bits of enum
-     * topt_order_row), levels of sharding beside them (bits), and whether each has as many layers, and
+     * topt_order_row), of these the ones that only forks have, which are taken where they are asked for,
+     * levels of sharding beside them (bits), and whether each has as many layers, and
      * whether a chunk may have nothing. */
     enum topt_pipeline_when { TOPT_PIPELINE_ASKED, TOPT_PIPELINE_SEARCHED } pipeline;
-    int pipeline_orders, pipeline_levels, even_stages, empty_chunks;
+    int pipeline_orders, fork_orders, pipeline_levels, even_stages, empty_chunks;
     /* Levels that may shard over a part of the data ranks and be replicated over the rest (bits), and
      * whether they are searched so unasked. */
     int replica_levels, replicas_searched;

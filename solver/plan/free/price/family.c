@@ -37,14 +37,10 @@ static int op_waits(const struct topt_problem *p, int op)
     return p->k.model->tensor[t].nconsumers > 1 ? TOPT_SPAN_NEXT : p->spans.span[t];
 }
 
-static int mapped_alike(const struct topt_tensor_map *map, int a, int b)
+/* Of two operators, or hubs. */
+static int mapped_alike(const struct topt_tensor_map *map, int hubs, int a, int b)
 {
-    return !map || map->op[a] == map->op[b];
-}
-
-static int hubs_mapped_alike(const struct topt_tensor_map *map, int a, int b)
-{
-    return !map || map->hub[a] == map->hub[b];
+    return !map || (hubs ? map->hub[a] == map->hub[b] : map->op[a] == map->op[b]);
 }
 
 /* Are two operators, alike by topt_model.h, alike in the problem too? */
@@ -57,7 +53,8 @@ static int alike_ops(const struct topt_problem *p, int a, int b)
         topt_pins_at(p->options.pins, p->options.alike, a) !=
             topt_pins_at(p->options.pins, p->options.alike, b))
         return 0;
-    if (!mapped_alike(p->options.tensor, a, b) || !mapped_alike(p->options.context, a, b))
+    if (!mapped_alike(p->options.tensor, 0, a, b) ||
+        !mapped_alike(p->options.context, 0, a, b))
         return 0;
     for (int k = 0; k < x->ninputs; k++)
         if (wants_gradient(m, x, k) != wants_gradient(m, y, k))
@@ -75,8 +72,8 @@ static int alike_hubs(const struct topt_problem *p, int a, int b)
         p->spans.span[a] != p->spans.span[b] || p->reread[a] != p->reread[b] ||
         topt_problem_may_recompute(p, x->producer) !=
             topt_problem_may_recompute(p, y->producer) ||
-        !hubs_mapped_alike(p->options.tensor, a, b) ||
-        !hubs_mapped_alike(p->options.context, a, b))
+        !mapped_alike(p->options.tensor, 1, a, b) ||
+        !mapped_alike(p->options.context, 1, a, b))
         return 0;
     if (m->alike[x->producer] == m->alike[y->producer])
         return 1;

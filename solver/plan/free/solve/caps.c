@@ -387,10 +387,5 @@ void topt_capped_mark(const struct topt_problem *p, int search_op, uint8_t *mark
 
 int topt_capped_is_exact_for(const struct topt_problem *p, const struct topt_strategy *s)
 {
-    if (!p->may_recompute)
-        return 1;
-    for (int i = 0; i < s->nops; i++)
-        if (s->config[i].recompute)
-            return 1;
-    return 0;
+    return !p->may_recompute || topt_recomputes(s);
 }
