@@ -196,7 +196,7 @@ static const struct topt_framework frameworks[] = {
      .overlap = TOPT_OVERLAP_DDP,
      .losses = IN_PLACE | FUSED,
      .loss = TOPT_LOSS_IN_PLACE,
-     .software = {{2024, TOPT_ATTENTION_CUDNN, 0},
+     .software = {{2024, TOPT_ATTENTION_CUDNN, 0, 1},
                   {0, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_SCORES}},
      .cuda_graphs = 1,
      .offers = {[TOPT_OFFER_OPTIMIZER] = {.away = TOPT_OFFLOAD_STATE,
