@@ -310,12 +310,12 @@ static int pack(struct topt_model *m, int64_t length, struct topt_error *err)
 {
     int causal = 0;
     for (int i = 0; i < m->nops; i++) {
-        struct topt_attrs *a = &m->op[i].attrs;
-        if (!topt_op_attends(&m->op[i]) || !a->causal)
+        struct topt_op *o = &m->op[i];
+        if (!topt_op_attends(o) || !o->attrs.causal)
             continue;
         causal = 1;
-        if (!a->chunk || a->chunk > length)
-            a->chunk = length;
+        if (length < topt_attention_keys(o))
+            o->attrs.chunk = length;
     }
     return causal ? 0
                   : topt_fail(
