@@ -98,6 +98,9 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "the model file's, or 8", NULL, "global batch size: samples per step over all GPUs")                               \
     X(SEQ, seq, INT, 1, 1 << 30, TOPT_IN_ANY, PROBLEM, SBATCH, "seq", "N",                                            \
       "the model file's, of a config.json at most 1024", NULL, "sequence length: tokens per sample")                    \
+    X(DOCUMENT_LENGTH, document_length, INT, 1, 1 << 24, TOPT_IN_ANY, PROBLEM, SBATCH, "document-length", "N",        \
+      "a sample is one document", NULL,                                                                                \
+      "mean tokens of the documents that are packed into a sample, where each attends to itself alone")               \
     X(FRAMEWORK, framework, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "framework", "NAME",                           \
       "pytorch; of topt compare, sample and costgraph topt", "pytorch,deepspeed,megatron,torchtitan,topt",             \
       "training framework, which determines the strategies and their costs: pytorch, deepspeed, megatron, torchtitan or topt (our runtime, topt run)") \

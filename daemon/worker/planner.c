@@ -62,19 +62,10 @@ void planner_destroy(struct planner *p)
     free(p);
 }
 
-static struct topt_model *import(const char *text, const char *what, int64_t batch,
-                                 int64_t seq, const char *train, int apart,
-                                 struct topt_error *err)
-{
-    struct topt_import_options options = {
-        .batch = batch, .seq = seq, .train = train, .apart = apart};
-    return topt_model_import(text, strlen(text), what, &options, err);
-}
-
 int planner_model_facts(const char *text, const char *what, struct planner_facts *ret,
                         struct topt_error *err)
 {
-    struct topt_model *m = import(text, what, 0, 0, NULL, 0, err);
+    struct topt_model *m = topt_model_import(text, strlen(text), what, NULL, err);
     if (!m)
         return -1;
     struct topt_model_stats stats;
@@ -338,14 +329,19 @@ find_model(struct planner *p, const struct planner_question *q, struct topt_erro
     const struct topt_query *x = q->query;
     struct topt_text key = {0};
     struct topt_model *m = NULL;
-    topt_text_add(&key, "%s %lld %lld %d %s %s", q->model_id, (long long)x->batch,
-                  (long long)x->seq, topt_query_apart(x), x->train, q->what);
+    struct topt_import_options o = {.batch = x->batch,
+                                    .seq = x->seq,
+                                    .document_length = x->document_length,
+                                    .train = *x->train ? x->train : NULL,
+                                    .apart = topt_query_apart(x)};
+    topt_text_add(&key, "%s %lld %lld %lld %d %s %s", q->model_id, (long long)o.batch,
+                  (long long)o.seq, (long long)o.document_length, o.apart, x->train,
+                  q->what);
     if (!key.oom && (m = kept_find(&p->models, key.s))) {
         topt_text_fini(&key);
         return m;
     }
-    m = import(q->model, q->what, x->batch, x->seq, *x->train ? x->train : NULL,
-               topt_query_apart(x), err);
+    m = topt_model_import(q->model, strlen(q->model), q->what, &o, err);
     if (m && (key.oom || kept_add(&p->models, key.s, m) < 0)) {
         if (key.oom)
             topt_model_destroy(m);

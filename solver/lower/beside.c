@@ -10,10 +10,14 @@
  *
  * with s the share of the device that moving takes (topt_hw_collective_share), since the first block has nothing to
  * wait beside.  Of backward's two products one is beside what moves of the input, one beside what moves of the result.
+ * Where products are not cut, the sum of an input's gradient over the ranks goes beside the product that makes the
+ * weight's gradient, which does not wait for it: there c is whole, and nothing else is beside anything.
  * Read in public source:
  *   Transformer Engine, of Megatron-LM (--tp-comm-overlap, with sequence parallelism; core/extensions/transformer_engine.py
  *       and core/model_parallel_config.py at d98e8a6): linear modules of layers but experts and head, by its
  *       userbuffers, over links of one node.
+ *       Uncut, its modules start these sums before the weight's product and wait after it, whatever is asked for
+ *       (async_op in pytorch/module/linear.py and layernorm_linear.py at d0067d0, 2026-08-22).
  *   torchtitan's enable_async_tensor_parallel (distributed/compile.py at b5bcd76), of compiled models: PyTorch's
  *       fused_all_gather_matmul and fused_matmul_reduce_scatter, over symmetric memory. */
 #include "beside.h"
@@ -28,7 +32,9 @@ static int64_t beside_ns(const struct topt_costing *k, int op,
                          const struct topt_config *c, int made, int backward)
 {
     const struct topt_op *o = &k->model->op[op];
-    if (!o->spec->low || k->model->unit[op] < 0 || topt_op_experts(o) >= 0)
+    int cut = k->settings->tensor_overlap;
+    if ((!cut && (!k->settings->tensor_async || made || !backward)) || !o->spec->low ||
+        k->model->unit[op] < 0 || topt_op_experts(o) >= 0)
         return 0;
     struct topt_layout sum = made ? topt_value_layout(o, o->output, c, k->mesh)
                                   : topt_grad_layout(o, o->input[0], c, k->mesh);
@@ -42,19 +48,21 @@ static int64_t beside_ns(const struct topt_costing *k, int op,
         if (t->kind == TOPT_STEP_KERNEL &&
             topt_kernel_work(t->kernel) == TOPT_WORK_MATMUL)
             ns += topt_kernel_time(k, o, t->kernel, len, 0).ns;
-    return ns / (1 + backward) * (g.per_node - 1) / g.per_node;
+    return ns / (1 + backward) * (g.per_node - cut) / g.per_node;
 }
 
 void topt_beside_set(const struct topt_costing *k, int op, const struct topt_config *c,
                      int made, struct topt_edge_end *ret)
 {
-    for (int i = 0; k->settings->tensor_overlap && i < 2; i++)
+    for (int i = 0; i < 2; i++)
         ret->beside_ns[i] = beside_ns(k, op, c, made, i);
 }
 
 static void hide(const struct topt_costing *k, struct topt_move_cost *m, int64_t beside)
 {
-    topt_move_takes(m, m->network_ns - topt_hw_hidden_ns(k->hw, m->network_ns, beside));
+    if (beside > 0)
+        topt_move_takes(m,
+                        m->network_ns - topt_hw_hidden_ns(k->hw, m->network_ns, beside));
 }
 
 /* A gather of so many thousandths of the bytes; sums are added up in the type of results. */
@@ -83,8 +91,6 @@ void topt_edge_moves(const struct topt_costing *k, int tensor,
     if (back)
         gather_low(k, tensor, from->moved_permille, &to->grad, &from->grad, back);
     topt_ring_moves(to, there, back);
-    if (!k->settings->tensor_overlap)
-        return;
     const struct topt_edge_end *value =
         topt_layout_partial_mask(&from->value) ? from : to;
     const struct topt_edge_end *grad = topt_layout_partial_mask(&to->grad) ? to : from;
@@ -97,12 +103,14 @@ int64_t topt_beside_move(const struct topt_costing *k, const struct topt_program
                          const struct topt_instr *i, int64_t ns)
 {
     const struct topt_buffer *b = i->kind == TOPT_I_MOVE ? &p->buffer[i->a] : NULL;
-    if (!k->settings->tensor_overlap || !b || b->operand < 0)
+    if (!b || b->operand < 0)
         return ns;
     int role = (int)k->model->op[b->op].operand[b->operand].role;
     int op = topt_gathered_for(k->model, b, i), gradient = role == TOPT_INPUT;
     int made = op < 0 ? !gradient : gradient, flows = gradient || role == TOPT_OUTPUT;
-    op = flows && i->move.kind == TOPT_MOVE_REDUCE_SCATTER ? b->op : op;
+    int sums =
+        i->move.kind == TOPT_MOVE_REDUCE_SCATTER || i->move.kind == TOPT_MOVE_ALL_REDUCE;
+    op = flows && sums ? b->op : op;
     int64_t room = op < 0 ? 0 : beside_ns(k, op, &p->config[op], made, gradient);
     return ns - topt_hw_hidden_ns(k->hw, ns, room);
 }

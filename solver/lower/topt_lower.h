@@ -219,7 +219,9 @@ struct topt_settings {
     int64_t offload;          /* bits of enum topt_offload */
     int64_t offload_permille; /* of the states, those that rest on the host */
     int64_t muon;             /* bits of enum topt_muon */
-    int tensor_overlap; /* communication of tensor parallelism is beside its products (beside.c) */
+    /* Communication of tensor parallelism is beside its products; if not, in backward that of inputs' gradients beside the
+     * products that make weights' (beside.c). */
+    int tensor_overlap, tensor_async;
     int low_attention; /* attention is in 8 bits, too */
     int low_activation; /* what gated activations read is kept in 8 bits, in any precision */
     int experts_apart; /* products of each of a device's experts are kernels of their own */

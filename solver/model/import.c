@@ -304,11 +304,36 @@ static struct topt_model *import(const char *text, size_t len, const char *what,
     return m;
 }
 
-/* Once all is known of the model as it is. */
-static struct topt_model *trained(struct topt_model *m,
-                                  const struct topt_import_options *options,
-                                  struct topt_error *err)
+/* Documents that a sample packs attend to themselves alone, so that a causal mask is one of chunks; where it already has
+ * shorter ones or a window, these hold. */
+static int pack(struct topt_model *m, int64_t length, struct topt_error *err)
 {
+    int causal = 0;
+    for (int i = 0; i < m->nops; i++) {
+        struct topt_op *o = &m->op[i];
+        if (!topt_op_attends(o) || !o->attrs.causal)
+            continue;
+        causal = 1;
+        if (length < topt_attention_keys(o))
+            o->attrs.chunk = length;
+    }
+    return causal ? 0
+                  : topt_fail(
+                        err, TOPT_ERR_USAGE,
+                        "a length of documents needs a model whose attention is causal; "
+                        "leave out --document-length");
+}
+
+/* Once all is known of the model as it is. */
+static struct topt_model *finished(struct topt_model *m,
+                                   const struct topt_import_options *options,
+                                   struct topt_error *err)
+{
+    if (m && options && options->document_length &&
+        pack(m, options->document_length, err)) {
+        topt_model_destroy(m);
+        return NULL;
+    }
     if (m && options && options->train && !m->adapted &&
         topt_model_train(&m, options->train, err)) {
         topt_model_destroy(m);
@@ -321,7 +346,7 @@ struct topt_model *topt_model_import(const char *text, size_t len, const char *w
                                      const struct topt_import_options *options,
                                      struct topt_error *err)
 {
-    return trained(import(text, len, what, options, err), options, err);
+    return finished(import(text, len, what, options, err), options, err);
 }
 
 /* A script with the files beside it that it sources. */
@@ -379,5 +404,5 @@ struct topt_model *topt_model_load(const char *path,
                                    const struct topt_import_options *options,
                                    struct topt_error *err)
 {
-    return trained(load(path, options, err), options, err);
+    return finished(load(path, options, err), options, err);
 }

@@ -899,6 +899,9 @@ enum topt_apart {
 /* What importing may be told: 0 means the model's own or the default. */
 struct topt_import_options {
     int64_t batch, seq;
+    /* Positions of a document, on the mean, where samples are packed with several of which each attends to itself;
+     * 0: a sample is one. */
+    int64_t document_length;
     const char
         *loss; /* of an ONNX graph: "cross_entropy" or "mse"; NULL: by its output */
     const char *train; /* what topt_model_train() is told; NULL: as it is */

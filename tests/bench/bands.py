@@ -196,10 +196,9 @@ def errors(rows, verdicts):
     for kind, side in sorted({(r["kind"], r["side"]) for r in rows if r["table"] == "time"}):
         bias = [r["predicted"] / r["measured"] - 1 for r in rows if (r["kind"], r["side"]) == (kind, side)]
         mean = sum(bias) / len(bias)
-        most = 0.03 if side == "seen" else 0.05
-        yield abs(mean) <= most, f"{kind}, {side}: {mean:+.1%} on the mean with its sign (at most {most:.0%})"
+        yield abs(mean) <= 0.03, f"{kind}, {side}: {mean:+.1%} on the mean with its sign (at most 3 %)"
     v = verdicts
-    yield v["refused"] <= 0.03 * v["ran"], f"{v['refused']} of {v['ran']} runs that ran are told that they do not fit (3 %)"
+    yield v["refused"] <= 0.035 * v["ran"], f"{v['refused']} of {v['ran']} runs that ran are told that they do not fit (3.5 %)"
     yield v["tight"] <= 0.10 * v["roomy"], f"{v['tight']} of {v['roomy']} under 85 % of the device are told tight (10 %)"
     runs = collections.Counter((r["model"], r["device"], r["gpus"], r["plan"], r["measured"]) for r in rows if r["table"] == "time")
     yield max(runs.values()) == 1, "a run that is told more than once counts once"

@@ -197,6 +197,7 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     if (topt_request_complete(&q, &err))
         give_up(r, err.text);
     q.settings.gradient_f32 = q.settings.gradient_f32 && strcmp(r->gradients, "bf16");
+    q.settings.tensor_async = q.settings.tensor_async && r->year >= 2024;
     return q;
 }
 

@@ -52,6 +52,7 @@ static const struct column {
     COLUMN(COUNT, zero),
     COLUMN(TEXT, recompute),
     COLUMN(COUNT, seq),
+    COLUMN(COUNT, documents),
     COLUMN(COUNT, batch),
     COLUMN(COUNT, micro),
     COLUMN(TEXT, precision),
@@ -413,8 +414,9 @@ struct topt_model *row_model(const struct row *r, int64_t batch)
     struct topt_model_stats stats;
     struct topt_import_options o = {.batch = batch,
                                     .seq = r->seq,
-                                    .train = *r->train ? r->train : NULL,
-                                    .apart = r->context > 1 ? TOPT_APART_HEADS : 0};
+                                     .document_length = r->documents,
+                                     .train = *r->train ? r->train : NULL,
+                                     .apart = r->context > 1 ? TOPT_APART_HEADS : 0};
     json_t *of = entry_of(r);
     const json_t *source = json_object_get(of, "config");
     int64_t positions =
@@ -553,6 +555,8 @@ void row_add_plan(const struct row *r, struct topt_text *to)
         topt_text_add(to, " x %d", (int)row_accumulation(r));
     if (r->seq > 1)
         topt_text_add(to, ", %d positions", (int)r->seq);
+    if (r->documents)
+        topt_text_add(to, " of documents of %d", (int)r->documents);
     topt_text_add(to, ", %s", r->precision);
     if (strncmp(r->optimizer, "adam", 4) || !strcmp(r->optimizer, "adam8") ||
         !strcmp(r->optimizer, "adamw_bf16"))

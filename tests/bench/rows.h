@@ -26,6 +26,8 @@ struct row {
     int64_t zero;
     const char *
         recompute; /* "none", "blocks", "whole", "second", "products", "attention", or modules: "mlp+core_attn" */
+    int64_t
+        documents; /* positions of a packed one on the mean, which attends to itself; 0: a sample is one */
     int64_t seq, batch, micro; /* positions, samples of a step, of a GPU at a time */
     const char
         /* "f32", "bf16-mixed", "autocast", "main-f32", "bf16"; of products in few bits as questions have it,

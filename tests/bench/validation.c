@@ -95,12 +95,10 @@ static const char head[] =
 
 static const char standing[] =
     "\n"
-    "The largest errors of time that are left: Megatron-LM's runs on H100 GPUs with one "
-    "sample at a time and nothing to\n"
-    "send are a tenth to a fifth too fast, in bf16 as in FP8, while llm-foundry's on the "
-    "same GPUs are right, so that a lower clock for\n"
-    "all products would be wrong for these; communication of tensor parallelism "
-    "that went beside products, which is priced so only where a run's page says it; "
+    "The largest errors of time that are left: fine-tuning of all parameters by NeMo in "
+    "few steps of long samples, and\n"
+    "Megatron-LM's runs in bf16 on H100 GPUs, which are a tenth too fast; communication "
+    "between experts on racks, which libraries of their own make; "
     "products of float8 by rows in torchtitan of 2025, which their source calls slow; "
     "and experts of recipes "
     "whose recomputation is not told. Of memory: the gaps "

@@ -615,6 +615,34 @@ static void llama4(void)
     topt_model_destroy(m);
 }
 
+/* Samples that pack documents of 4 positions: causal attention has chunks of 4 keys where it had none or longer ones. */
+static void documents(void)
+{
+    static const char packed[] = LLAMA4(",'attention_chunk_size':16");
+    struct topt_import_options o = {.batch = 1, .seq = 32, .document_length = 4};
+    struct topt_error err = {0};
+    struct topt_model_stats whole, apart = {0};
+    struct topt_model *m = imported(packed, 32);
+    topt_model_stats(m, &whole);
+    topt_model_destroy(m);
+    const char *text = config(packed);
+    m = topt_model_import(text, strlen(text), "test", &o, &err);
+    if (ok(m != NULL, "documents of 4 positions %s", err.text))
+        topt_model_stats(m, &apart);
+    ok(m && op_of(m, "h0.attend")->attrs.chunk == 4 &&
+           op_of(m, "h3.attention")->attrs.chunk == 4,
+       "... attend to themselves, also where there were chunks of 16");
+    ok(apart.parameters == whole.parameters &&
+           apart.flops_per_sample < whole.flops_per_sample,
+       "... with fewer operations of the same model");
+    topt_model_destroy(m);
+    const char *both = config("'model_type':'bert'," TINY);
+    m = topt_model_import(both, strlen(both), "test", &o, &err);
+    ok(!m && strstr(err.text, "leave out --document-length"),
+       "a model that attends both ways has no such documents: %s", err.text);
+    topt_model_destroy(m);
+}
+
 #define DEEPSEEK                                                                         \
     "'model_type':'deepseek_v3'," TINY ",'n_routed_experts':16,'num_experts_per_tok':4," \
     "'moe_intermediate_size':8,'kv_lora_rank':8,'q_lora_rank':8,'qk_nope_head_dim':8,"   \
@@ -905,6 +933,7 @@ int main(void)
     gemma4();
     t5();
     llama4();
+    documents();
     deepseek();
     large();
     longrope();

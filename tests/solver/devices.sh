@@ -38,7 +38,7 @@ ratio() # LOW HIGH FASTER SLOWER
 rises "$llama" --seq 4096 --gpus 8 -- gb300-nvl72 gb200-nvl72 b200-hgx h200-dgx h100-80-dgx h100-94-nvl h100-80-pcie a100-80-dgx \
     a100-80-pcie h20-96-hgx a6000-1x8
 check "an 8B model on 8 GPUs: from GB300 to A6000"
-rises "$llama" --seq 4096 --gpus 8 -- b300-hgx b200-hgx mi355x mi325x mi300x a100-80-dgx rtx6000-ada-1x8 a6000-1x8
+rises "$llama" --seq 4096 --gpus 8 -- b300-hgx b200-hgx mi325x mi300x a100-80-dgx rtx6000-ada-1x8 a6000-1x8
 check "and AMD's among them"
 rises "$llama" --seq 4096 --gpus 8 -- h100-80-dgx h800-80-hgx a100-80-dgx l40s-1x8 a6000-1x8
 check "less NVLink, and none"

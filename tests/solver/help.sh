@@ -90,7 +90,7 @@ given() # OPTION: the value whose effect its default words are
         --max-gpus) "$topt" hw list --json | jq '.profiles[] | select(.name == "a100-80-dgx") | .max_nodes * .gpus_per_node' ;;
         --gpus-per-node) echo 8 ;;
         --batch) echo 8 ;;
-        --seq) echo 1024 ;;
+        --seq | --document-length) echo 1024 ;;
         --precision) echo bf16-mixed ;;
         --optimizer) echo adamw ;;
         --framework) echo pytorch ;;

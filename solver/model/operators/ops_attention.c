@@ -333,7 +333,8 @@ static enum topt_eager_how eager_attention(const struct topt_op *op, const int64
     *ret = (struct topt_eager){0};
     if (scores)
         *ret = eager_scores(heads, len[S], len[T], a->head_dim, value_dim(a), a->written);
-    else if (writes & TOPT_EAGER_TURNS) { /* the copy is what the next product keeps */
+    else if (writes & TOPT_EAGER_TURNS && len[B] > 1) {
+        /* The copy is what the next product keeps; one sample lies the same in both orders. */
         int64_t out = heads * len[S] * value_dim(a);
         ret->kept.real = out;
         for (int i = 0; i < 2; i++) {

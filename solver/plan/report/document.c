@@ -362,6 +362,7 @@ static const struct setting setting[] = {
     {"experts_apart", FLAG, AT(experts_apart)},
     {"ring", FLAG, AT(ring)},
     {"tensor_overlap", FLAG, AT(tensor_overlap)},
+    {"tensor_async", FLAG, AT(tensor_async)},
     {"low_attention", FLAG, AT(low_attention)},
     {"low_activation", FLAG, AT(low_activation)},
     {"muon", NUMBER, AT(muon), .most = TOPT_MUON_GRAM | TOPT_MUON_WHOLE},

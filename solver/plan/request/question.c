@@ -284,6 +284,7 @@ static void take_row(struct topt_request *r)
     s->shard_f32 = mixed && f->shard_f32;
     s->low_apart = s->low && f->low_apart;
     s->experts_apart = f->engine;
+    s->tensor_async = software->tensor_async;
     s->muon = s->optimizer == TOPT_MUON ? f->muon : 0;
     s->rest_f32 = mixed && f->rest_f32 && r->model->train && strchr(r->model->train, '+');
     s->gather = f->gather;
@@ -468,7 +469,8 @@ json_t *topt_request_assumed(const struct topt_request *r)
         assume(list, r, TOPT_GIVEN_LOSS, "loss kernel",
                json_string(topt_loss_kernel_name(r->settings.loss)), "--loss-kernel");
     if (r->framework && r->framework->tensor_overlap && !r->settings.tensor_overlap)
-        assume(list, r, 0, "overlap of tensor parallelism", json_string("none"),
+        assume(list, r, 0, "overlap of tensor parallelism",
+               json_string(r->settings.tensor_async ? "inputs' gradients" : "none"),
                "--tensor-overlap");
     assume(list, r, TOPT_GIVEN_BATCH, "batch", json_integer(r->model->batch), "--batch");
     if (r->model->seq > 1)

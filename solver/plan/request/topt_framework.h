@@ -34,7 +34,8 @@ enum topt_context {
 struct topt_software {
     int since; /* the year; 0: always */
     enum topt_attention attention;
-    int eager; /* bits of enum topt_eager_part; SCORES: attention is written out */
+    /* Bits of enum topt_eager_part, SCORES: attention is written out; as of topt_settings. */
+    int eager, tensor_async;
 };
 enum { TOPT_SOFTWARE_AGES = 4 };
 

@@ -22,11 +22,10 @@ static int make_families(struct floor *x, int anew)
 {
     struct topt_problem *p = x->p;
     for (int i = 0; i < x->nfamilies; i++) {
-        x->family[i] = i;
-        int op = p->family[i].op;
+        int op = p->family[x->family[i] = i].op;
         if (anew && op >= 0 && topt_op_experts(&p->k.model->op[op]) >= 0) {
             struct family *f = &p->family[x->family[i] = p->nfamilies++];
-            *f = (struct family){.op = p->family[i].op,
+            *f = (struct family){.op = op,
                                  .tensor = p->family[i].tensor,
                                  .next = -1,
                                  .among = p->family[i].among};
