@@ -105,14 +105,6 @@ static int merge_shapes(struct merged *m, struct topt_planning *micros,
 
 /* ---- seeds ------------------------------------------------------------------------- */
 
-/* The full space with operators that were decided by heuristic may have missed what a smaller
- * space finds, or a search for the fastest alone. */
-static int asks_seeds(const struct topt_request *r, const struct merged *m)
-{
-    return m->certificate.decided && !m->stopped && m->space == TOPT_SPACE_FULL &&
-           !topt_algorithm_find(r->algorithm);
-}
-
 /* Add the points that 'from' finds on every shape and that lie in the request's own space. */
 static int merge_seeds(struct merged *m, struct topt_planning *own,
                        struct topt_planning *from, enum topt_goal goal,
@@ -219,14 +211,6 @@ static int merge_everything(struct merged *m, struct topt_planning *wide,
     topt_planning_resume(wide, &asked);
     topt_planning_fini(&asked);
     return rc ? -1 : 0;
-}
-
-static void merged_fini(struct merged *m)
-{
-    for (int i = 0; i < m->n; i++)
-        topt_strategy_destroy(m->at[i].s.strategy);
-    free(m->at);
-    topt_certificate_fini(&m->certificate);
 }
 
 static void merged_reduce(struct merged *m)
@@ -398,7 +382,8 @@ static int merge_asked(struct merged *m, struct topt_planning *micros,
     while (!rc && !some_fits(m, topt_request_limit(r)) &&
            topt_planning_resort(micros, &i))
         rc = merge_shapes(m, micros, err);
-    if (!rc && asks_seeds(r, m))
+    if (!rc && m->certificate.decided && !m->stopped && m->space == TOPT_SPACE_FULL &&
+        !topt_algorithm_find(r->algorithm))
         rc = merge_smaller(m, micros, topt_request_canonical(r, factors), err) ||
              merge_seeds(m, micros, micros, TOPT_GOAL_FASTEST, err);
     return rc;
@@ -425,7 +410,10 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_e
     int rc = asks_everything(r) ? merge_everything(&m, &micros, r, err)
                                 : merge_asked(&m, &micros, err);
     rc = rc || put_frontier(&micros, &m, ret, err);
-    merged_fini(&m);
+    for (int i = 0; i < m.n; i++)
+        topt_strategy_destroy(m.at[i].s.strategy);
+    free(m.at);
+    topt_certificate_fini(&m.certificate);
     topt_planning_fini(&micros);
     return rc ? -1 : 0;
 }

@@ -314,13 +314,6 @@ static int mirror_of(struct topt_problem *p, const struct node *n, struct topt_e
     return p->nvariables++;
 }
 
-/* Two tables may stand at one position, and a block pays for what is recomputed there by one of
- * them: that of a tensor with a gradient, where the first block's has none; else the first. */
-static int pays_instead(const struct topt_problem *p, const struct term *l, int table)
-{
-    return l->once && p->table[table].trained && !p->table[l->multiplicity].trained;
-}
-
 /* A block uses a tensor once at an input of a variable; a second table there is what the
  * first or last block pays instead. */
 static int term_of(struct topt_problem *p, const struct edge *e, struct topt_error *err)
@@ -337,7 +330,7 @@ static int term_of(struct topt_problem *p, const struct edge *e, struct topt_err
         alone = 0;
         if (l->multiplicity == e->table)
             return i - 1;
-        if (pays_instead(p, l, e->table)) {
+        if (l->once && p->table[e->table].trained && !p->table[l->multiplicity].trained) {
             l->once = 0;
             alone = 1;
         }

@@ -18,18 +18,13 @@ struct floor {
     struct topt_error *err;
 };
 
-static int has_experts(const struct topt_problem *p, int family)
-{
-    int op = p->family[family].op;
-    return op >= 0 && topt_op_experts(&p->k.model->op[op]) >= 0;
-}
-
 static int make_families(struct floor *x, int anew)
 {
     struct topt_problem *p = x->p;
     for (int i = 0; i < x->nfamilies; i++) {
         x->family[i] = i;
-        if (anew && has_experts(p, i)) {
+        int op = p->family[i].op;
+        if (anew && op >= 0 && topt_op_experts(&p->k.model->op[op]) >= 0) {
             struct family *f = &p->family[x->family[i] = p->nfamilies++];
             *f = (struct family){.op = p->family[i].op,
                                  .tensor = p->family[i].tensor,
