@@ -182,8 +182,7 @@ static int refuse_precision(const struct topt_request *r, struct topt_error *err
         have |= can_have(r, p) << i;
     return topt_fail(err, TOPT_ERR_USAGE, "'%s' %s %s; use --precision %s",
                      rated ? r->framework->name : topt_hw_name(r->hw),
-                     rated ? "does not train in" : "has no rate for",
-                     rated ? asked->name : topt_dtype_name(type_of(asked)),
+                     rated ? "does not train in" : "has no rate for", asked->name,
                      named(have, topt_precision_name, use));
 }
 
