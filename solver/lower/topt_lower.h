@@ -158,8 +158,8 @@ enum topt_offload {
     X(ATTN_NORM, "attn_norm")                                                            \
     X(QKV_LINEAR, "qkv_linear")                                                          \
     X(CORE_ATTN, "core_attn")                                                            \
-    X(ATTN_PROJ, "attn_proj") X(MLP_NORM, "mlp_norm") X(EXPERT_FC1, "expert_fc1")        \
-        X(MOE_ACT, "moe_act")
+    X(ATTN_PROJ, "attn_proj")                                                            \
+    X(MLP_NORM, "mlp_norm") X(EXPERT_FC1, "expert_fc1") X(MOE_ACT, "moe_act")
 enum topt_offload_module {
 #define TOPT_OFFLOAD_PLACE(name, word) TOPT_PLACE_##name,
     TOPT_OFFLOAD_MODULE_NAMES(TOPT_OFFLOAD_PLACE)

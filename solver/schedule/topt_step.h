@@ -31,8 +31,8 @@ enum topt_during {
     X(compute_ns)                                                                        \
     X(weights_ns)                                                                        \
     X(waited_ns)                                                                         \
-    X(exchange_ns) X(gather_ns) X(reduce_ns) X(host_ns) X(fetch_ns) X(put_ns) X(save_ns) \
-        X(update_ns)
+    X(exchange_ns)                                                                       \
+    X(gather_ns) X(reduce_ns) X(host_ns) X(fetch_ns) X(put_ns) X(save_ns) X(update_ns)
 #define TOPT_PART_MEMBER(name) int64_t name;
 struct topt_part_time {
     TOPT_PART_TIMES(TOPT_PART_MEMBER)
