@@ -113,7 +113,7 @@ static int store_list(const struct field *f, const char *s, struct topt_query *q
         return topt_fail(err, TOPT_ERR_INVAL, "%s is longer than %zu bytes", f->name,
                          f->size - 1);
     while ((rc = topt_list_next(s, &at, word, sizeof word, err)) > 0) {
-        if (word[strspn(word, "abcdefghijklmnopqrstuvwxyz-")])
+        if (word[strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789-_")])
             return topt_fail(err, TOPT_ERR_INVAL, "%s must be words with commas between",
                              f->name);
         n += (size_t)snprintf(to + n, f->size - n, "%s%s", n ? "," : "", word);

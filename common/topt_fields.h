@@ -124,9 +124,9 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "as it was computed", NULL, "backward finds the input of gated activations (SwiGLU) in 8 bits, with any precision (megatron, by activation_func_fp8_input_store)") \
     X(TENSOR_OVERLAP, tensor_overlap, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "tensor-overlap", "",                   \
       "off", NULL, "communication of tensor parallelism runs beside its products (--tp-comm-overlap of megatron; async tensor parallelism of torchtitan, compiled)") \
-    X(OFFLOAD, offload, LIST, 0, 63, TOPT_IN_ANY, PROBLEM, SBATCH, "offload", "LIST",                                 \
-      "everything on the GPUs", "optimizer,parameters,activations",                                                   \
-      "what rests in the host's memory: optimizer (deepspeed, megatron), parameters (with gradients and optimizer; pytorch, torchtitan, deepspeed), activations (pytorch, megatron)") \
+    X(OFFLOAD, offload, LIST, 0, 127, TOPT_IN_ANY, PROBLEM, SBATCH, "offload", "LIST",                                \
+      "everything on the GPUs", "optimizer,parameters,activations,attn_norm,qkv_linear,core_attn,attn_proj,mlp_norm,expert_fc1,moe_act", \
+      "what rests in the host's memory: optimizer (deepspeed, megatron), parameters (with gradients and optimizer; pytorch, torchtitan, deepspeed), activations of layers (pytorch, megatron), or of modules by name (megatron's --offload-modules)") \
     X(OFFLOAD_FRACTION, offload_fraction, SHARE, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "offload-fraction", "F",        \
       "1", NULL, "with --offload optimizer: the share of the optimizer that rests on the host (megatron; deepspeed with ZeRO-3)") \
     X(ACCOUNTING, accounting, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, TOPT, "accounting", "A",                             \

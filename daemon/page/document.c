@@ -103,7 +103,7 @@ static json_t *words_of(const char *values)
 static json_t *text_schema(const struct field *f)
 {
     static const char name[] = "^[A-Za-z0-9_][A-Za-z0-9._-]*$";
-    static const char list[] = "^ *[a-z-]+ *(, *[a-z-]+ *)*$";
+    static const char list[] = "^ *[a-z0-9_-]+ *(, *[a-z0-9_-]+ *)*$";
     if (f->kind == TOPT_FIELD_WORD && f->values)
         return json_pack("{s:s, s:o}", "type", "string", "enum", words_of(f->values));
     json_t *s = need(json_pack("{s:s, s:I}", "type", "string", "maxLength", f->most));

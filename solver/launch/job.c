@@ -217,7 +217,7 @@ static int read_precision(const json_t *settings, struct job *j, struct topt_err
                           err) ||
         topt_json_bool_or(settings, "settings", "low_activation", &j->low_activation,
                           err) ||
-        topt_json_int_or(settings, "settings", "offload", 0, 15, &j->offload, err) ||
+        topt_json_int_or(settings, "settings", "offload", 0, 2047, &j->offload, err) ||
         topt_json_int_or(settings, "settings", "offload_permille", 0, 1000,
                          &j->offload_permille, err))
         return -1;

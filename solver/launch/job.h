@@ -80,7 +80,8 @@ enum {
     JOB_HOST_STATES = 1,
     JOB_HOST_GRADIENTS = 2,
     JOB_HOST_PARAMETERS = 4,
-    JOB_HOST_KEPT = 8
+    JOB_HOST_KEPT = 8,
+    JOB_HOST_MODULES = 16 /* and the next ones, of each module one */
 };
 /* The level of sharding to be said: on one data parallel rank what rests on the host is still that of a sharded
  * parameter. */

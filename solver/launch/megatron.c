@@ -62,6 +62,9 @@ static void write_low(const struct job *j, struct topt_text *t)
 
 static void write_offload(const struct job *j, struct topt_text *t)
 {
+    static const char *const modules[] = {"attn_norm", "qkv_linear", "core_attn",
+                                          "attn_proj", "mlp_norm",   "expert_fc1",
+                                          "moe_act"};
     flag(t, j->offload & JOB_HOST_STATES,
          "--optimizer-cpu-offload --use-precision-aware-optimizer "
          "--overlap-cpu-optimizer-d2h-h2d");
@@ -70,6 +73,11 @@ static void write_offload(const struct job *j, struct topt_text *t)
                       (double)j->offload_permille / 1000);
     if (j->offload & JOB_HOST_KEPT)
         number(t, "--cpu-offloading-num-layers", j->model.layers - 1);
+    flag(t, j->offload >= JOB_HOST_MODULES,
+         "--fine-grained-activation-offloading --offload-modules");
+    for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
+        if (j->offload / JOB_HOST_MODULES >> i & 1)
+            topt_text_add(t, " %s", modules[i]);
 }
 
 static void write_parallel(const struct job *j, struct topt_text *t)
@@ -272,6 +280,9 @@ int topt_launch_megatron(const struct job *j, struct sheet *s, struct topt_error
     /* One queue of the device's would run what is sent after what is computed. */
     if (topt_orders[j->order].pairs)
         topt_text_add(&t, "export CUDA_DEVICE_MAX_CONNECTIONS=32\n");
+    if (j->offload >=
+        JOB_HOST_MODULES) /* arguments.py asks for it beside Transformer Engine 2.10 */
+        topt_text_add(&t, "export NVTE_CPU_OFFLOAD_V1=1\n");
     topt_job_start_torchrun(j, "torchrun", &t);
     topt_text_add(&t, " pretrain_gpt.py");
     write_parallel(j, &t);

@@ -155,13 +155,6 @@ static int no_memory(struct topt_evaluator *a)
 
 /* ---- what is alike ----------------------------------------------------------------- */
 
-static int same_hub(const struct topt_evaluator *a, int x, int y)
-{
-    const struct topt_tensor *t = a->k.model->tensor;
-    return topt_same_tensor(a->k.model, x, y) && t[x].nconsumers == t[y].nconsumers &&
-           a->kind_of_op[t[x].producer] == a->kind_of_op[t[y].producer];
-}
-
 /* A kind is the number of the first operator of it; of hubs, after all operators, that
  * of the first tensor.  In a model of layers the nearest one alike is a layer back; 'before' has of each
  * operator the one before that is alike, and of the first of these the last seen. */
@@ -181,7 +174,10 @@ static void find_kinds(struct topt_evaluator *a, int *before)
     for (int t = 0; t < m->ntensors; t++) {
         a->kind_of_hub[t] = m->nops + t;
         for (int k = t - 1; k >= 0 && m->tensor[t].nconsumers > 1; k--)
-            if (same_hub(a, k, t)) {
+            if (topt_same_tensor(m, k, t) &&
+                m->tensor[k].nconsumers == m->tensor[t].nconsumers &&
+                a->kind_of_op[m->tensor[k].producer] ==
+                    a->kind_of_op[m->tensor[t].producer]) {
                 a->kind_of_hub[t] = a->kind_of_hub[k];
                 break;
             }

@@ -168,13 +168,6 @@ static int lowering_init(struct lowering *l, struct topt_error *err)
     return 0;
 }
 
-static void lowering_fini(struct lowering *l)
-{
-    free(l->value);
-    free(l->grad);
-    free(l->op);
-}
-
 static int lower_all(struct lowering *l, struct topt_program *p, struct topt_error *err)
 {
     struct topt_dataflow o;
@@ -258,7 +251,9 @@ static int lower_into(struct topt_recorder *r, const struct topt_strategy *s,
                          .m = m,
                          .s = s};
     int rc = lowering_init(&l, err) || lower_all(&l, p, err);
-    lowering_fini(&l);
+    free(l.value);
+    free(l.grad);
+    free(l.op);
     return rc ? -1 : 0;
 }
 

@@ -1,5 +1,6 @@
 /* modules.c - recomputation by module: which operators of a model run again where a framework is told names of
- * modules, or that every second product does.
+ * modules, or that every second product does; and which of them keep what Megatron-LM's fine-grained offloading of
+ * activations copies to the host.
  *
  * Megatron-LM checkpoints a module in one of two ways.  Of core_attn, mlp, moe and shared_experts it keeps what
  * goes in and what comes out, and runs all of the module again; what layernorm and mla_up_proj make is discarded,
@@ -12,7 +13,14 @@
  * among them, also where backward does not read what it made; everything else runs again.  A router's product is not counted and
  * runs again.  That grouped products of experts run again is taken from the names that are listed there.
  *
- * Operators of a module are found by their roles and by who reads them, so that it is the same for every family. */
+ * Operators of a module are found by their roles and by who reads them, so that it is the same for every family.
+ *
+ * Fine-grained offloading copies tensors of 2^20 numbers and more that a module's operators save
+ * (docs/user-guide/features/fine_grained_activation_offloading.md and core/transformer/attention.py,
+ * multi_latent_attention.py, transformer_layer.py, moe/experts.py of NVIDIA/Megatron-LM d98e8a6, 2026-08-22).
+ * qkv_linear is all from the norm's output up to attention; a norm that is a part of the product behind it, as
+ * Transformer Engine has it but before latent attention and before a router, is saved with that product.  The output of
+ * attention counts to attn_proj, which alone frees it; that core_attn copies it a second time is left out. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,4 +254,57 @@ int topt_modules_again(const struct topt_model *m, const struct topt_settings *s
         *ret_present = present;
     free(may);
     return *ret ? 0 : topt_nomem(err, "the model's modules");
+}
+
+/* ---- which are copied to the host ------------------------------------------------------ */
+
+static int offload_module(const struct topt_model *m, int op)
+{
+    const struct topt_op *o = &m->op[op];
+    int last = op + 1;
+    if (m->unit[op] < 0 || is_attention(o) || o->role == TOPT_ROLE_OUT)
+        return m->unit[op] < 0   ? 0
+               : is_attention(o) ? TOPT_OFFLOAD_OF(CORE_ATTN)
+                                 : TOPT_OFFLOAD_OF(ATTN_PROJ);
+    if (o->role == TOPT_ROLE_EXPERT)
+        return TOPT_OFFLOAD_OF(EXPERT_FC1) | TOPT_OFFLOAD_OF(MOE_ACT);
+    while (last < m->nops && m->unit[last] == m->unit[op])
+        last++;
+    if (is(o, "norm") && feeds(m, op, last, TOPT_ROLE_ROUTER))
+        return TOPT_OFFLOAD_OF(MLP_NORM);
+    for (int i = op + 1; i < last; i++)
+        if (is_attention(&m->op[i])) /* of a layer the first operator is its norm */
+            return m->op[i].ninputs > 2 && (!op || m->unit[op - 1] != m->unit[op])
+                       ? TOPT_OFFLOAD_OF(ATTN_NORM)
+                       : TOPT_OFFLOAD_OF(QKV_LINEAR);
+    return 0;
+}
+
+int topt_offload_present(const struct topt_model *m)
+{
+    int all = 0;
+    for (int i = 0; i < m->nops; i++)
+        all |= offload_module(m, i);
+    return all;
+}
+
+double topt_offload_share(const struct topt_model *m, const struct topt_settings *s,
+                          int op, int hub)
+{
+    int tensor = m->op[op].operand[m->op[op].output].tensor, found = !hub;
+    if (s->offload & TOPT_OFFLOAD_ACTIVATIONS)
+        return 1;
+    while (!found && ++op < m->nops)
+        for (int k = 0; k < m->op[op].ninputs; k++)
+            found |= m->op[op].operand[m->op[op].input[k]].tensor == tensor;
+    const struct topt_op *o = &m->op[op];
+    int64_t of = s->offload & offload_module(m, op);
+    if (o->role != TOPT_ROLE_EXPERT || hub)
+        return of != 0;
+    double part[2] = {(double)topt_operand_numbers(o, o->input[0]), 0};
+    for (int x = 0; x < o->spec->noperands; x++)
+        part[1] +=
+            o->operand[x].role == TOPT_SAVED ? (double)topt_operand_numbers(o, x) : 0;
+    return ((of & TOPT_OFFLOAD_OF(EXPERT_FC1)) != 0) * part[0] / (part[0] + part[1]) +
+           ((of & TOPT_OFFLOAD_OF(MOE_ACT)) != 0) * part[1] / (part[0] + part[1]);
 }

@@ -22,13 +22,6 @@ static int alloc_value(const struct topt_op_writer *w, int x, enum topt_class cl
     return w->b->value[x] < 0 ? -1 : 0;
 }
 
-static int alloc_grad(const struct topt_op_writer *w, int x)
-{
-    struct topt_layout l = topt_grad_layout(w->o, x, w->c, w->f->mesh);
-    w->b->grad[x] = topt_fragment_operand(w->f, w->op, x, &l, TOPT_CLASS_TRANSIENT);
-    return w->b->grad[x] < 0 ? -1 : 0;
-}
-
 int topt_op_init(const struct topt_fragments *f, int op, const struct topt_config *c,
                  struct topt_op_buffers *b)
 {
@@ -332,7 +325,9 @@ static int alloc_input_grads(const struct topt_op_writer *w)
         int x = w->o->input[k];
         if (!w->f->model->tensor[w->o->operand[x].tensor].needs_gradient)
             continue;
-        if (alloc_grad(w, x) ||
+        struct topt_layout l = topt_grad_layout(w->o, x, w->c, w->f->mesh);
+        w->b->grad[x] = topt_fragment_operand(w->f, w->op, x, &l, TOPT_CLASS_TRANSIENT);
+        if (w->b->grad[x] < 0 ||
             (w->o->spec->operand[x].role == TOPT_PARAM &&
              topt_fragment_emit_on(w->f, TOPT_I_ZERO, w->op, 1, w->b->grad[x], -1)))
             return -1;

@@ -731,8 +731,7 @@ void topt_param_offload(const struct topt_fragments *f, int op,
     const struct topt_settings *s = f->settings;
     int64_t *bytes = cost->class_bytes;
     *ret = (struct topt_host_traffic){.rests = 0};
-    for (int x = 0; s->offload & ~TOPT_OFFLOAD_ACTIVATIONS && x < w.o->spec->noperands;
-         x++)
+    for (int x = 0; s->offload & ~TOPT_OFFLOAD_KEPT && x < w.o->spec->noperands; x++)
         if (is_param(w.o, x)) {
             struct param p = param_of(&w, x);
             add_traffic(&p, ret);

@@ -180,10 +180,10 @@ struct stages {
     struct topt_piece_time *time; /* of the pieces of a chunk, in one micro-batch */
     struct topt_piece_bytes *bytes;
     int like[TOPT_MAX_CHUNKS]; /* the first chunk whose passes are as this one's */
-    int64_t late_ns
-        [TOPT_MAX_CHUNKS]; /* of a chunk's passes, for which they wait for the host */
+    /* Of a chunk's passes, for which they wait for the host, and for copies to it and back. */
+    int64_t late_ns[TOPT_MAX_CHUNKS], copies_ns[TOPT_MAX_CHUNKS];
     int64_t end_ns[TOPT_MAX_STAGES];
-    int64_t send_ns;
+    int64_t send_ns, waited_ns; /* ... for copies, of the parts that were timed last */
     struct pair *pairs; /* those that are known, and one more; NULL: passes stand alone */
     int64_t *pair_ns;   /* topt_pipeline.h */
     int64_t saved_ns[TOPT_MAX_STAGES]; /* by a pair, in the mean */
@@ -225,7 +225,8 @@ static int64_t unit_bytes(const struct stages *x, int unit, int chunk)
     for (int p = from(x, unit); p < from(x, unit + 1); p++) {
         for (int i = 0; i < TOPT_CLASS_COUNT; i++)
             bytes += x->t->stays[p][i];
-        bytes += x->t->bytes[p].whole + x->ahead[chunk] * x->t->bytes[p].kept;
+        const struct topt_piece_bytes *b = &x->t->bytes[p];
+        bytes += b->whole + x->ahead[chunk] * (b->kept - b->saved);
     }
     return bytes;
 }
@@ -356,37 +357,46 @@ static int pieces_of(const struct stages *x, int first, int last, int parts,
                 t->compute_ns -= t->weights_ns;
                 t->reduce_ns = 0;
             }
-            t->compute_ns /= rounds;
-            t->waited_ns /= rounds;
-            t->ahead_ns /= rounds;
-            t->exchange_ns /= rounds;
-            t->gather_ns /= rounds;
-            t->reduce_ns /= rounds;
-            t->host_ns /= rounds;
+#define SHARE(name) t->name /= rounds;
+            TOPT_PART_TIMES(SHARE)
+            SHARE(ahead_ns)
         }
     }
     return n;
 }
 
-/* The time of such parts, and how much of it the device waits for the host. */
+/* The time of such parts, and how much of it the device waits for the host to start kernels.  Copies of activations to
+ * the host go on beside the next pass, and those of the last group come back during the one before
+ * (pre_reload_last_layer of Megatron-LM's offloading). */
 static int part_ns(struct stages *x, int first, int last, int parts, int64_t *ret,
                    int64_t *late)
 {
-    int64_t sum = 0, aside = 0, host = 0;
-    int n = pieces_of(x, first, last, parts, x->time);
+    int64_t sum = 0, aside = 0, host = 0, copies = 0;
+    int last_saved = -1, n = pieces_of(x, first, last, parts, x->time);
     for (int i = 0; i < n; i++)
         for (int d = 0; d < TOPT_DURING_COUNT; d++) {
             const struct topt_part_time *t = &x->time[i].at[d];
             host += t->host_ns;
             sum += t->compute_ns + t->waited_ns;
             aside += t->gather_ns + t->reduce_ns + t->update_ns;
+            copies += t->save_ns;
+            last_saved = t->save_ns ? i : last_saved;
         }
+    for (int i = 0; i <= last_saved; i++) {
+        x->time[i].at[TOPT_DURING_FORWARD].save_ns = 0;
+        x->time[i].at[TOPT_DURING_BACKWARD].save_ns *= i < last_saved;
+    }
     *ret = sum;
     *late = 0;
-    if (!aside && 2 * host < sum) /* one task after the other, and the host far ahead */
+    /* one task after the other, and the host far ahead */
+    if (!aside && !copies && 2 * host < sum)
         return 0;
     struct topt_training_step step = {x->time, NULL, n, 1};
-    return topt_step_run(x->t->schedule, &step, ret, late, NULL, x->err);
+    if (topt_step_run(x->t->schedule, &step, ret, late, NULL, x->err))
+        return -1;
+    *ret = topt_max(*ret, copies);
+    x->waited_ns += copies ? *ret - sum - *late : 0;
+    return 0;
 }
 
 /* Bytes of a pass: forward the most that its pieces hold beside what they keep, backward the most that
@@ -394,15 +404,18 @@ static int part_ns(struct stages *x, int first, int last, int parts, int64_t *re
 static int find_bytes(struct stages *x, int first, int last, struct topt_chunk *c)
 {
     int64_t held[TOPT_HELD_COUNT], grown = 0, most = 0, ns, late;
-    int n = 0;
+    int n = 0, saves = 0;
     for (int p = from(x, first); p < from(x, last); p++, n++) {
         struct topt_piece_bytes *b = &x->bytes[n];
         *b = x->t->bytes[p];
         b->whole = b->gradient = 0;
         x->time[n] = (struct topt_piece_time){.unit = x->t->spent[p].unit};
-        grown += b->kept;
-        most = topt_max(most, grown + b->work[0] + b->waiting[0]);
+        saves |= b->saved > 0;
+        grown += b->kept - b->saved;
+        most = topt_max(most, grown + b->saved + b->work[0] + b->waiting[0]);
     }
+    if (saves) /* copies take their time */
+        (void)pieces_of(x, first, last, FORWARD | BACKWARD, x->time);
     struct topt_training_step step = {x->time, x->bytes, n, 1};
     if (topt_step_run(x->t->schedule, &step, &ns, &late, held, x->err))
         return -1;
@@ -488,14 +501,17 @@ static int find_chunks(struct stages *x)
             *chunk = chunk[-1];
             x->like[c] = x->like[c - 1];
             x->late_ns[c] = x->late_ns[c - 1];
+            x->copies_ns[c] = x->copies_ns[c - 1];
             continue;
         }
+        x->waited_ns = 0;
         if (part_ns(x, x->cut[c], x->cut[c + 1], FORWARD, &chunk->ns[0], &late[0]) ||
             part_ns(x, x->cut[c], x->cut[c + 1], BACKWARD, &chunk->ns[1], &late[1]) ||
             find_bytes(x, x->cut[c], x->cut[c + 1], chunk) ||
             (x->order->splits && split(x, x->cut[c], x->cut[c + 1], chunk)))
             return -1;
         x->late_ns[c] = late[0] + late[1];
+        x->copies_ns[c] = x->waited_ns;
     }
     return 0;
 }
@@ -637,6 +653,16 @@ static int64_t least_ns(const struct stages *x)
     return most;
 }
 
+/* The bytes that a stage's passes have on the host until the first goes backward. */
+static int64_t host_bytes(const struct stages *x, int stage)
+{
+    int64_t bytes = 0;
+    for (int c = 0; c < x->nchunks; c++)
+        for (int p = from(x, x->cut[c]); p < from(x, x->cut[c + 1]) && stage_of(x, c) == stage; p++)
+            bytes += x->ahead[c] * x->t->bytes[p].saved;
+    return bytes;
+}
+
 /* The bytes of the stage that holds most are the strategy's. */
 static void put_bytes(struct stages *x, const struct topt_pipeline_held *held,
                       struct topt_strategy_cost *cost)
@@ -649,6 +675,8 @@ static void put_bytes(struct stages *x, const struct topt_pipeline_held *held,
             x->ret->bytes[s] += stays[i];
         for (int i = 0; i < TOPT_HELD_COUNT; i++)
             x->ret->bytes[s] += held[s].bytes[i];
+        if (x->t->settings->offload & TOPT_OFFLOAD_MODULES)
+            cost->host_bytes = topt_max(cost->host_bytes, host_bytes(x, s));
         if (x->ret->bytes[s] <= cost->memory_bytes)
             continue;
         cost->memory_bytes = x->ret->bytes[s];
@@ -666,13 +694,15 @@ static void put_bytes(struct stages *x, const struct topt_pipeline_held *held,
 
 /* The busy time of each stage.  Of its mean over stages, what is neither computation nor waiting for the host is
  * exposed communication. */
-static void put_busy(struct stages *x, struct topt_fragment_cost *sum)
+static void put_busy(struct stages *x, struct topt_strategy_cost *cost)
 {
+    struct topt_fragment_cost *sum = &cost->sum;
     int64_t busy = 0, late = 0, rounds = x->shape.micro_batches;
     for (int c = 0; c < x->nchunks; c++) {
         x->ret->busy_ns[stage_of(x, c)] +=
             rounds * (x->chunk[c].ns[0] + x->chunk[c].ns[1]);
         late += rounds * x->late_ns[c];
+        cost->host_wait_ns += rounds * x->copies_ns[c] / x->shape.stages;
     }
     for (int s = 0; s < x->shape.stages; s++) {
         struct topt_order_plan plan;
@@ -692,7 +722,7 @@ static void put_time(struct stages *x, int64_t ns, struct topt_strategy_cost *co
     struct topt_fragment_cost *sum = &cost->sum;
     int64_t all = 0, left = ns;
     int last = 0;
-    put_busy(x, sum);
+    put_busy(x, cost);
     x->ret->idle_ns = ns - sum->compute_ns - sum->network_ns;
     cost->time_ns = ns;
     for (int b = 0; b < TOPT_BASIS_COUNT; b++) {

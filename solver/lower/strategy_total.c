@@ -245,13 +245,17 @@ struct total {
     struct topt_error *err;
 };
 
-static void add_bytes(struct topt_totals *t, int op, const struct topt_fragment_cost *c)
+static void add_bytes(struct topt_totals *t, int op, int hub,
+                      const struct topt_fragment_cost *c)
 {
     struct topt_op_bytes *b = &t->held[op];
     struct topt_piece_bytes *p = &t->bytes[t->piece[op]];
     b->kept += c->class_bytes[TOPT_CLASS_KEPT];
     b->recomputed += c->class_bytes[TOPT_CLASS_RECOMPUTED];
     b->work = topt_max(b->work, c->transient_bytes);
+    if (t->settings->offload & TOPT_OFFLOAD_KEPT)
+        p->saved += (int64_t)(topt_offload_share(t->model, t->settings, op, hub) *
+                              (double)c->class_bytes[TOPT_CLASS_KEPT]);
     p->gathered += c->gathered_bytes;
     p->whole += c->whole_bytes;
     p->made += c->made_bytes;
@@ -262,9 +266,9 @@ static void add_bytes(struct topt_totals *t, int op, const struct topt_fragment_
         t->layers.stays[t->piece[op]][i] += c->class_bytes[i];
 }
 
-/* Add the cost of a piece of operator 'op'.  Backward, what moves between operators that joined the first of a piece
+/* Add the cost of a piece of operator 'op', or of its output's hub.  Backward, what moves between operators that joined the first of a piece
  * comes before that one, which has the parameters. */
-static int add(struct total *s, int op, const struct topt_fragment_cost *c)
+static int add(struct total *s, int op, int hub, const struct topt_fragment_cost *c)
 {
     if (join_sums(&s->cost->sum, c, s->err))
         return -1;
@@ -274,7 +278,7 @@ static int add(struct total *s, int op, const struct topt_fragment_cost *c)
         s->t->spent[s->t->piece[op]].at[TOPT_DURING_BACKWARD].ahead_ns +=
             c->spent.at[TOPT_DURING_BACKWARD].waited_ns;
     if (s->t->bytes)
-        add_bytes(s->t, op, c);
+        add_bytes(s->t, op, hub, c);
     int with = topt_recomputed_with(s->t->model, s->t->settings, op);
     if (with >= 0)
         s->t->recomputed[with] += c->class_bytes[TOPT_CLASS_RECOMPUTED];
@@ -317,11 +321,15 @@ static int find_spans(struct total *s)
 static int add_all(struct total *s)
 {
     const struct topt_model *m = s->t->model;
+    int modules = (s->t->settings->offload & TOPT_OFFLOAD_MODULES) != 0;
     memset(s->t->recomputed, 0, (size_t)m->nops * sizeof *s->t->recomputed);
     if (s->t->spent)
         memset(s->t->spent, 0, (size_t)s->t->npieces * sizeof *s->t->spent);
-    for (int i = 0; s->t->spent && i < m->nops; i++)
-        s->t->spent[s->t->piece[i]].unit = s->t->unit[i];
+    for (int i = 0; s->t->spent && i < m->nops; i++) {
+        struct topt_piece_time *p = &s->t->spent[s->t->piece[i]];
+        p->unit = s->t->unit[i];
+        p->group = modules ? ~s->t->piece[i] : m->unit[i];
+    }
     if (s->t->bytes) {
         memset(s->t->bytes, 0, (size_t)s->t->npieces * sizeof *s->t->bytes);
         memset(s->t->held, 0, (size_t)m->nops * sizeof *s->t->held);
@@ -329,11 +337,11 @@ static int add_all(struct total *s)
     if (s->t->layers.stays)
         memset(s->t->layers.stays, 0, (size_t)s->t->npieces * sizeof *s->t->layers.stays);
     for (int i = 0; i < m->nops; i++)
-        if (add(s, i, &s->pieces->op[i]))
+        if (add(s, i, 0, &s->pieces->op[i]))
             return -1;
     for (int t = 0; t < m->ntensors; t++) {
         if (m->tensor[t].nconsumers > 1 &&
-            add(s, m->tensor[t].producer, &s->pieces->hub[t]))
+            add(s, m->tensor[t].producer, 1, &s->pieces->hub[t]))
             return -1;
         add_waiting(s, t);
     }
@@ -359,21 +367,23 @@ static void find_work(const struct topt_totals *t, int from, int to, int again,
     p->work[again] -= p->waiting[again];
 }
 
-/* Activations that layers keep for backward are copied to the host and fetched again, but for the last layer's. */
+/* Activations that layers keep for backward are copied to the host and fetched again, but for the last layer's
+ * (Megatron-LM's should_bulk_offload of pipeline_parallel/fine_grained_activation_offload.py, d98e8a6). */
 static void save(struct topt_totals *t)
 {
     int last = t->npieces - 1;
     while (last >= 0 && t->bytes[last].layer < 0)
         last--;
     t->saved_bytes = 0;
-    for (int i = 0; i < last; i++) {
-        if (t->bytes[i].layer < 0 || t->bytes[i].layer == t->bytes[last].layer)
-            continue;
-        int64_t ns = (int64_t)(1e9 * (double)t->bytes[i].kept *
+    for (int i = 0; i < t->npieces; i++) {
+        struct topt_piece_bytes *b = &t->bytes[i];
+        if (b->layer < 0 || b->layer == t->bytes[last].layer)
+            b->saved = 0;
+        int64_t ns = (int64_t)(1e9 * (double)b->saved *
                                (double)t->settings->micro_batches / t->host_rate);
         t->spent[i].at[TOPT_DURING_FORWARD].save_ns = ns;
         t->spent[i].at[TOPT_DURING_BACKWARD].save_ns = ns;
-        t->saved_bytes += t->bytes[i].kept;
+        t->saved_bytes += b->saved;
     }
 }
 
@@ -397,7 +407,7 @@ static void fold_bytes(struct topt_totals *t)
         find_work(t, from, to, 0, p);
         find_work(t, from, to, 1, p);
     }
-    if (t->settings->offload & TOPT_OFFLOAD_ACTIVATIONS)
+    if (t->settings->offload & TOPT_OFFLOAD_KEPT)
         save(t);
 }
 
@@ -464,15 +474,17 @@ static int find_host_wait(struct total *s, int64_t ns)
     return 0;
 }
 
-/* Of pipeline stages the means.  A stage that has gone backward for the last time waits for the host's optimizer. */
+/* Of pipeline stages the means, but of activations on the host the most.  A stage that has gone backward for the last
+ * time waits for the host's optimizer. */
 static void put_host_of_stages(const struct topt_totals *t,
                                struct topt_strategy_cost *cost)
 {
     int64_t stages = t->settings->stages;
     for (int i = 0; i < t->npieces; i++)
         cost->host_update_ns += t->spent[i].at[TOPT_DURING_END].update_ns / stages;
-    cost->host_bytes = t->layers.summed.host_bytes / stages;
-    cost->host_wait_ns = topt_min(cost->host_update_ns, cost->sum.network_ns);
+    cost->host_bytes += t->layers.summed.host_bytes / stages;
+    cost->host_wait_ns =
+        topt_min(cost->host_wait_ns + cost->host_update_ns, cost->sum.network_ns);
     cost->sum.network_ns -= cost->host_wait_ns;
 }
 

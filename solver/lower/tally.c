@@ -368,13 +368,6 @@ static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
     return time;
 }
 
-/* A window's elements beside the block come from the neighbours. */
-static struct topt_time halo(const struct topt_tally *t, const struct topt_instr *i)
-{
-    int64_t a = bytes_of(t, i->a), b = bytes_of(t, i->b);
-    return topt_router_time(t->k->router, TOPT_PERMUTE, i->axes, a > b ? a - b : b - a);
-}
-
 /* Bytes of a gather, less where it is for a product in few bits. */
 static int64_t gathered(const struct topt_tally *t, const struct topt_instr *i,
                         int64_t bytes)
@@ -488,7 +481,8 @@ struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr 
                                 i->kind == TOPT_I_LOSS ? 8 : bytes_of(t, i->a));
     case TOPT_I_HALO:
     case TOPT_I_HALO_ADD:
-        return halo(t, i);
+        return topt_router_time(t->k->router, TOPT_PERMUTE, i->axes,
+                                llabs(bytes_of(t, i->a) - bytes_of(t, i->b)));
     case TOPT_I_ROWS_FETCH:
     case TOPT_I_ROWS_ADD:
         *ret_network = i->axes != 0;
@@ -687,8 +681,7 @@ static const struct topt_weights weights[] = {
 
 const struct topt_weights *topt_weights_of(const struct topt_settings *s)
 {
-    int away =
-        s->accounting == TOPT_ACCOUNTING_LEAST && s->offload & TOPT_OFFLOAD_ACTIVATIONS;
+    int away = s->accounting == TOPT_ACCOUNTING_LEAST && s->offload & TOPT_OFFLOAD_KEPT;
     return &weights[(int)s->accounting + away];
 }
 

@@ -150,8 +150,22 @@ enum topt_offload {
     TOPT_OFFLOAD_STATE = 1,
     TOPT_OFFLOAD_GRADIENT = 2,
     TOPT_OFFLOAD_PARAM = 4,
-    TOPT_OFFLOAD_ACTIVATIONS = 8 /* what layers but the last keep for backward */
+    TOPT_OFFLOAD_ACTIVATIONS = 8, /* what layers but the last keep for backward */
+    TOPT_OFFLOAD_MODULES = 2032,  /* ... of which what these modules keep */
+    TOPT_OFFLOAD_KEPT = 2040
 };
+/* Modules that Megatron-LM's fine-grained offloading names; the first one's bit is 16. */
+#define TOPT_OFFLOAD_MODULE_NAMES(X)                                                     \
+    X(ATTN_NORM, "attn_norm")                                                            \
+    X(QKV_LINEAR, "qkv_linear")                                                          \
+    X(CORE_ATTN, "core_attn")                                                            \
+    X(ATTN_PROJ, "attn_proj")                                                            \
+    X(MLP_NORM, "mlp_norm") X(EXPERT_FC1, "expert_fc1") X(MOE_ACT, "moe_act")
+enum topt_offload_module {
+#define TOPT_OFFLOAD_PLACE(name, word) TOPT_PLACE_##name,
+    TOPT_OFFLOAD_MODULE_NAMES(TOPT_OFFLOAD_PLACE)
+};
+#define TOPT_OFFLOAD_OF(name) (16 << TOPT_PLACE_##name)
 
 /* How a framework makes Muon's updates; bits. */
 enum topt_muon {
@@ -407,6 +421,13 @@ const char *topt_modules_words(int modules, char buf[TOPT_MODULES_SIZE]);
 int topt_modules_again(const struct topt_model *m, const struct topt_settings *s,
                        int modules, uint8_t **ret, int *ret_present,
                        struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Modules of fine-grained offloading that a model's layers have, bits of enum topt_offload; and of what backward reads
+ * of what operator 'op' takes in and saves itself, or ('hub') of what several take that it makes, the share that the
+ * settings have on the host. */
+int topt_offload_present(const struct topt_model *m);
+double topt_offload_share(const struct topt_model *m, const struct topt_settings *s,
+                          int op, int hub);
 
 /* Which of the operators that recompute backward runs again: the others' results
  * are not needed there.  By operator, in 'ret_demanded'. */

@@ -11,6 +11,7 @@
 #include "topt_step.h"
 #include "topt_minmax.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,9 @@ struct step {
     int begun, opened; /* the chain when the visited unit began, and the one before it */
     int awaited[4], nawaited; /* what the next task of the chain waits for, too */
     int reducing[2];          /* the last reductions */
-    int saving[2];            /* ... and copies to the host */
+    int saving[2];            /* ... and copies to the host, of groups of pieces */
+    int loading[2];           /* where backward began the groups that came from there */
+    int group;                /* ... the last of these */
     int *there;               /* by piece: the task that gathers its parameters */
     int *forward, *backward;  /* ... what it computes */
     int *reduced;             /* ... the reduction of its gradients */
@@ -47,18 +50,9 @@ void topt_piece_time_add(struct topt_piece_time *sum, const struct topt_piece_ti
     for (int i = 0; i < TOPT_DURING_COUNT; i++) {
         struct topt_part_time *a = &sum->at[i];
         const struct topt_part_time *b = &more->at[i];
-        a->compute_ns += b->compute_ns;
-        a->weights_ns += b->weights_ns;
-        a->waited_ns += b->waited_ns;
-        a->exchange_ns += b->exchange_ns;
-        a->gather_ns += b->gather_ns;
-        a->reduce_ns += b->reduce_ns;
-        a->host_ns += b->host_ns;
-        a->fetch_ns += b->fetch_ns;
-        a->put_ns += b->put_ns;
-        a->save_ns += b->save_ns;
-        a->update_ns += b->update_ns;
-        a->asks += b->asks;
+#define ADD(name) a->name += b->name;
+        TOPT_PART_TIMES(ADD)
+        ADD(asks)
         a->waited_links |= b->waited_links;
         a->exchange_links |= b->exchange_links;
         a->gather_links |= b->gather_links;
@@ -143,8 +137,9 @@ static int hold_backward(struct step *x, int p)
         x->again = task;
     int away = x->saved[p] >= 0 && x->loaded[p] >= 0;
     return hold_work(x, p, 1, task) ||
-           hold(x, TOPT_HELD_KEPT, b->kept, x->forward[p], away ? x->saved[p] : task) ||
-           (away && hold(x, TOPT_HELD_KEPT, b->kept, x->loaded[p], task)) ||
+           hold(x, TOPT_HELD_KEPT, b->kept - away * b->saved, x->forward[p], task) ||
+           (away && (hold(x, TOPT_HELD_KEPT, b->saved, x->forward[p], x->saved[p]) ||
+                     hold(x, TOPT_HELD_KEPT, b->saved, x->loaded[p], task))) ||
            hold(x, TOPT_HELD_BUFFERS, b->whole, x->forward[p], task) ||
            hold(x, TOPT_HELD_RECOMPUTED, b->recomputed, x->again, task) ||
            (!(b->outside && b->reduced) &&
@@ -220,8 +215,8 @@ static int gather(struct step *x, int from, int to, enum topt_during part)
             return -1;
         x->loaded[p] = -1;
         if (part == TOPT_DURING_BACKWARD &&
-            copy(x, t->save_ns / x->micro_batches, TOPT_LINK_FROM_HOST, x->opened,
-                 &x->loaded[p]))
+            copy(x, t->save_ns / x->micro_batches, TOPT_LINK_FROM_HOST,
+                 x->loading[x->piece[p].group != x->group], &x->loaded[p]))
             return -1;
     }
     return 0;
@@ -243,6 +238,12 @@ static int go_forward(struct step *x, int p)
 {
     const struct topt_part_time *t = &x->piece[p].at[TOPT_DURING_FORWARD];
     int64_t rounds = x->micro_batches;
+    if (x->piece[p].group != x->group) {
+        if (x->piece[p].group >= 0 && wait_for(x, x->saving[0]))
+            return -1;
+        x->saving[0] = x->saving[1];
+        x->group = x->piece[p].group;
+    }
     if (wait_for(x, x->there[p]) || follow(x, t->waited_ns / rounds, t->waited_links) ||
         compute(x, t, rounds))
         return -1;
@@ -250,6 +251,7 @@ static int go_forward(struct step *x, int p)
     x->saved[p] = -1;
     if (copy(x, t->save_ns / rounds, TOPT_LINK_TO_HOST, x->chain, &x->saved[p]))
         return -1;
+    x->saving[1] = t->save_ns ? x->saved[p] : x->saving[1];
     return x->bytes ? hold_work(x, p, 0, x->chain) : 0;
 }
 
@@ -258,6 +260,11 @@ static int go_backward(struct step *x, int p)
 {
     const struct topt_part_time *t = &x->piece[p].at[TOPT_DURING_BACKWARD];
     int64_t rounds = x->micro_batches, ahead = t->ahead_ns / rounds;
+    if (t->save_ns && x->piece[p].group != x->group) {
+        x->loading[0] = x->loading[1];
+        x->loading[1] = x->chain;
+        x->group = x->piece[p].group;
+    }
     if (follow(x, ahead, t->waited_links) || wait_for(x, x->there[p]) ||
         wait_for(x, x->loaded[p]) || compute(x, t, rounds))
         return -1;
@@ -279,16 +286,17 @@ static int pass(struct step *x, int from, int to, enum topt_during part)
     if (gather(x, from, to, part))
         return -1;
     int back = part == TOPT_DURING_BACKWARD;
-    if (wait_for(x, back ? x->reducing[0] : x->saving[0]))
+    if (back && wait_for(x, x->reducing[0]))
         return -1;
     for (int i = 0; i < to - from; i++) {
         int p = piece_of(from, to, i, part);
         if (part == TOPT_DURING_FORWARD ? go_forward(x, p) : go_backward(x, p))
             return -1;
     }
-    int *last = back ? x->reducing : x->saving;
-    last[0] = last[1];
-    last[1] = back ? x->reduced[from] : x->saved[to - 1];
+    if (back) {
+        x->reducing[0] = x->reducing[1];
+        x->reducing[1] = x->reduced[from];
+    }
     return x->bytes ? hold_unit(x, from, to, back) : 0;
 }
 
@@ -300,6 +308,7 @@ static void enter(struct step *x)
 
 static int all_forward(struct step *x)
 {
+    x->group = INT_MIN;
     for (int from = 0, to; from < x->n; from = to) {
         for (to = from + 1; to < x->n && x->piece[to].unit == x->piece[from].unit;)
             to++;
@@ -312,6 +321,8 @@ static int all_forward(struct step *x)
 
 static int all_backward(struct step *x)
 {
+    x->loading[0] = x->loading[1] = x->chain;
+    x->group = INT_MIN;
     for (int to = x->n, from; to > 0; to = from) {
         for (from = to - 1; from > 0 && x->piece[from - 1].unit == x->piece[from].unit;)
             from--;

@@ -19,25 +19,33 @@ enum topt_during {
 
 /* The time that a unit takes in one part of a step, in all micro-batches together; links as bits of
  * enum topt_link. */
+/* Those that add up:
+ * compute_ns; weights_ns, of it gradients of parameters, which nothing waits for;
+ * waited_ns, communication that computing waits for; exchange_ns, of it tokens that go to experts, or back;
+ * asynchronous: gather_ns, its parameters come before it computes, and reduce_ns, its gradients go after that;
+ * host_ns, in which the host starts its kernels, beside the device;
+ * what rests on the host, by asynchronous copies: fetch_ns of parameters from there, before they are gathered, put_ns
+ * of gradients to there, after their reduction, save_ns, forward of what backward reads to there, backward of that from
+ * there; at the end gradients go, the host's own optimizer works (update_ns), and new parameters come. */
+#define TOPT_PART_TIMES(X)                                                               \
+    X(compute_ns)                                                                        \
+    X(weights_ns)                                                                        \
+    X(waited_ns)                                                                         \
+    X(exchange_ns)                                                                       \
+    X(gather_ns) X(reduce_ns) X(host_ns) X(fetch_ns) X(put_ns) X(save_ns) X(update_ns)
+#define TOPT_PART_MEMBER(name) int64_t name;
 struct topt_part_time {
-    int64_t compute_ns;
-    int64_t
-        weights_ns;    /* ... of which gradients of parameters, which nothing waits for */
-    int64_t waited_ns; /* communication that computing waits for */
-    int64_t ahead_ns;  /* ... of which backward waits before it computes, not after */
-    int64_t exchange_ns; /* ... of which tokens go to experts, or back */
-    int64_t gather_ns;   /* asynchronous: its parameters come, before it computes */
-    int64_t reduce_ns;   /* asynchronous: its gradients go, after it has computed */
-    int64_t host_ns;     /* in which the host starts its kernels, beside the device */
-    /* What rests on the host: asynchronous copies of parameters from there, before they are gathered; of gradients to
-     * there, after their reduction; forward, of what backward reads to there, and backward, of that from there.  At
-     * the end gradients go, the host's own optimizer works, and new parameters come. */
-    int64_t fetch_ns, put_ns, save_ns, update_ns;
+    TOPT_PART_TIMES(TOPT_PART_MEMBER)
     int64_t asks; /* not 0: first the host waits for the device, which tells it sizes */
+    int64_t
+        ahead_ns; /* of waited_ns, what backward waits before it computes, not after */
     uint8_t waited_links, gather_links, reduce_links, exchange_links;
 };
 struct topt_piece_time {
     int unit; /* pieces of one stand side by side */
+    /* What backward reads of pieces of one goes to the host and comes back together: back when backward begins the group
+     * before; forward waits for the copies of the group before the last, unless it is negative. */
+    int group;
     struct topt_part_time at[TOPT_DURING_COUNT];
 };
 
@@ -46,9 +54,10 @@ void topt_piece_time_add(struct topt_piece_time *sum, const struct topt_piece_ti
 
 /* The bytes of a piece in one micro-batch, beside those that a device always holds. */
 struct topt_piece_bytes {
-    int layer;    /* pieces of one layer are recomputed at once; -1: in none */
-    int outside;  /* of layers: its parameters stay gathered until backward is over */
-    int64_t kept; /* from its forward to its backward */
+    int layer;     /* pieces of one layer are recomputed at once; -1: in none */
+    int outside;   /* of layers: its parameters stay gathered until backward is over */
+    int64_t kept;  /* from its forward to its backward */
+    int64_t saved; /* ... of which what is copied to the host meanwhile */
     int64_t recomputed; /* from the beginning of its layer's backward to its own */
     int64_t work[2];    /* more while it goes forward, and backward */
     int64_t waiting[2]; /* ... for operators further on */

@@ -197,6 +197,19 @@ def errors(rows, verdicts):
         bias = [r["predicted"] / r["measured"] - 1 for r in rows if (r["kind"], r["side"]) == (kind, side)]
         mean = sum(bias) / len(bias)
         yield abs(mean) <= 0.03, f"{kind}, {side}: {mean:+.1%} on the mean with its sign (at most 3 %)"
+    # Products in few bits by themselves.  Their bands are as wide as those in bf16, and hold less than three quarters.
+    for bits in ("fp8", "mxfp8", "nvfp4"):
+        for side in ("seen", "judged"):
+            of = [r for r in rows if r["table"] == "time" and r["side"] == side and re.search(rf"\b{bits}", r["plan"])]
+            off = [r["predicted"] / r["measured"] - 1 for r in of]
+            if len(of) < 5:
+                continue
+            mean, bias = sum(map(abs, off)) / len(of), sum(off) / len(of)
+            yield mean <= 0.15 and abs(bias) <= 0.05 and inside(of) >= 0.70, (
+                f"times in {bits}, {side}: {mean:.1%} off, {bias:+.1%} with the sign, {inside(of):.0%} of {len(of)} within (15 %, 5 %, 70 %)")
+    of = [r for r in rows if r["table"] == "time" and r["group"] == "DeepSeek-V3, H800 80 GB"]
+    off = [r["predicted"] / r["measured"] - 1 for r in of]
+    yield of and max(map(abs, off)) <= 0.20, f"DeepSeek-V3's report, 2,048 H800 in FP8: {len(of)} times, {max(map(abs, off), default=0):.0%} off at most (20 %)"
     v = verdicts
     yield v["refused"] <= 0.035 * v["ran"], f"{v['refused']} of {v['ran']} runs that ran are told that they do not fit (3.5 %)"
     yield v["tight"] <= 0.10 * v["roomy"], f"{v['tight']} of {v['roomy']} under 85 % of the device are told tight (10 %)"

@@ -556,26 +556,50 @@ static void print_memory_apart(void)
     printf(".\n\n");
 }
 
+/* What products of layers are computed in. */
+static const char *const few_bits[] = {"bf16", "fp8", "mxfp8", "nvfp4"};
+enum { FEW_BITS = sizeof few_bits / sizeof *few_bits };
+
+static int is_of_bits(const struct row *r, int bits)
+{
+    return bits < 0 || !strncmp(r->precision, few_bits[bits], strlen(few_bits[bits]));
+}
+
+/* The figures of one kind and side, of one precision or (bits -1) of all. */
+static void print_pooled(int kind, int side, int bits)
+{
+    struct figures all = {0};
+    for (int f = 0; f < FILES; f++)
+        for (int i = 0; i < files[f].all.n; i++) {
+            struct comparison c[2];
+            const struct row *r = &files[f].all.row[i];
+            int n = comparisons_of(r, &files[f].all.ran[i], c);
+            for (int j = 0; j < n; j++)
+                if ((int)c[j].kind == kind && is_judged(&files[f], r) == side &&
+                    is_of_bits(r, bits))
+                    figures_count(&all, &c[j]);
+        }
+    print_cells(&all);
+    figures_fini(&all);
+}
+
 static void print_by_kind(void)
 {
     static const char *const side[] = {"seen", "judged"};
-    printf("## All\n\n| kind | side | numbers | mean error | bias | within the band | "
-           "median width |\n|---|---|---|---|---|---|---|\n");
+    static const char cells[] = "numbers | mean error | bias | within the band | median "
+                                "width |\n|---|---|---|---|---";
+    printf("## All\n\n| kind | side | %s|---|---|\n", cells);
     for (int k = 0; k < KINDS; k++)
         for (int s = 0; s < 2; s++) {
-            struct figures all = {0};
-            for (int f = 0; f < FILES; f++)
-                for (int i = 0; i < files[f].all.n; i++) {
-                    struct comparison c[2];
-                    const struct row *r = &files[f].all.row[i];
-                    int n = comparisons_of(r, &files[f].all.ran[i], c);
-                    for (int j = 0; j < n; j++)
-                        if ((int)c[j].kind == k && is_judged(&files[f], r) == s)
-                            figures_count(&all, &c[j]);
-                }
             printf("| %s | %s |", kind_name((enum kind)k), side[s]);
-            print_cells(&all);
-            figures_fini(&all);
+            print_pooled(k, s, -1);
+        }
+    printf("\nThe newer times by precision:\n\n| precision | side | %s|---|---|\n",
+           cells);
+    for (int b = 0; b < FEW_BITS; b++)
+        for (int s = 0; s < 2; s++) {
+            printf("| %s | %s |", few_bits[b], side[s]);
+            print_pooled(KIND_NEWER, s, b);
         }
     printf("\n");
     print_memory_apart();

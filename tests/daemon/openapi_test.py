@@ -39,7 +39,7 @@ LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_s
          "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "tie_word_embeddings": False}
 # Good values of text that is not one of a few words, and what else some values need.
 SAMPLES = {"hw": ["lab-cpu"], "min_efficiency": ["80%", "0.8", "80"], "offload_fraction": ["0.8", "50%"],
-           "offload": ["optimizer", "parameters", "activations"],  # no framework has all
+           "offload": ["optimizer", "parameters", "activations", "core_attn,attn_proj"],  # no framework has all
            "train": ["all", "lora:4"], "algorithm": ["ft", "data-parallel"],
            "pin": ["h0.qkv=b:1"], "degrees": ["mbs=1"], "gpus_per_node": [4, 8], "tokens": ["1.5T", 2000], "samples": ["300k", 2000], "currency": ["EUR"],
            "model_id": ["small", "model of the test"], "name": ["x/config.json", "é"], "fields": ["gpus", "feasible,points,plan"],
@@ -52,6 +52,7 @@ NEEDS = {("mode", "mini-time"): {"gpus": 2}, ("blocks", "free"): {"factors": "ze
 NEEDS |= {("schedule", name): {"framework": "torchtitan"} for name in ("gpipe", "zb-h1", "interleaved-zb", "zbv", "dualpipev")}
 NEEDS |= {("offload_fraction", text): {"framework": "megatron", "offload": "optimizer"} for text in ("0.8", "50%")}
 NEEDS[("offload", "optimizer")] = {"framework": "deepspeed"}
+NEEDS[("offload", "core_attn,attn_proj")] = {"framework": "megatron"}
 NEEDS |= {("schedule", name): {"framework": "megatron"} for name in ("combined-1f1b", "combined-dualpipev")}
 # Good values that the models of the test are no models for: what the refusal says.
 NO_MODEL = {("schedule", name): "and the model has none" for name in ("combined-1f1b", "combined-dualpipev")}

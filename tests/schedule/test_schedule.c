@@ -633,10 +633,10 @@ static void test_host(void)
            "a host that is late in forward alone is late once: it runs ahead");
 }
 
-/* A step of so many layers, each of which may rest on the host in the four ways; what it keeps at most is put in
- * '*ret_kept'. */
-static int64_t away(int n, int64_t fetch, int64_t put, int64_t save, int64_t update,
-                    int64_t *ret_kept)
+/* A step of so many layers, each of which may rest on the host in the four ways, 'half': half of what it keeps, as a
+ * module's; what it keeps at most is put in '*ret_kept'. */
+static int64_t step_away(int n, int64_t fetch, int64_t put, int64_t save, int64_t update,
+                         int half, int64_t *ret_kept)
 {
     enum { PIECES = 16 };
     struct topt_piece_time p[PIECES];
@@ -648,7 +648,9 @@ static int64_t away(int n, int64_t fetch, int64_t put, int64_t save, int64_t upd
     for (int i = 0; i < n; i++) {
         int64_t saved = i + 1 < n ? save : 0;
         p[i].unit = b[i].layer = i;
+        p[i].group = half ? ~i : i;
         b[i].kept = 100;
+        b[i].saved = saved ? 100 / (1 + half) : 0;
         p[i].at[TOPT_DURING_FORWARD] = (struct topt_part_time){
             .compute_ns = 10, .fetch_ns = fetch, .save_ns = saved};
         p[i].at[TOPT_DURING_BACKWARD] = (struct topt_part_time){
@@ -663,6 +665,12 @@ static int64_t away(int n, int64_t fetch, int64_t put, int64_t save, int64_t upd
     topt_schedule_fini(&s);
     *ret_kept = held[TOPT_HELD_KEPT];
     return ns;
+}
+
+static int64_t away(int n, int64_t fetch, int64_t put, int64_t save, int64_t update,
+                    int64_t *ret_kept)
+{
+    return step_away(n, fetch, put, save, update, 0, ret_kept);
 }
 
 static void test_away(void)
@@ -680,10 +688,17 @@ static void test_away(void)
     is_int(away(N, 0, 25, 0, 0, &kept), N * 10 + 20 + N * 25,
            "... or, where the link is slower than backward, all of them");
     is_int(away(N, 0, 0, 5, 0, &kept), no_update, "activations that go and come in time");
-    is_int(kept, 300, "... leave those of three layers at most on the device");
+    is_int(kept, 200, "... leave those of two layers at most on the device");
     ok(away(N, 0, 0, 40, 0, &kept) > no_update + (N - 3) * 30,
        "a slow link makes forward wait");
     is_int(kept, 300, "... so that no more are there");
+    is_int(step_away(N, 0, 0, 5, 0, 1, &kept), no_update, "so do those of modules");
+    is_int(kept, N * 50 + 100, "... which are a part of what layers keep");
+    int64_t slow = step_away(N, 0, 0, 40, 0, 1, &kept);
+    ok(slow < away(N, 0, 0, 40, 0, &kept),
+       "on a slow link modules do not make forward wait");
+    (void)step_away(N, 0, 0, 40, 0, 1, &kept);
+    ok(kept > N * 50 + 100, "... so that more are there");
     is_int(away(N, 0, 0, 0, 50, &kept), no_update + N * 50 + 5,
            "the host's optimizer comes after, and the last parameters after it");
     is_int(away(N, 0, 15, 0, 50, &kept), no_update + 15 + N * 50 + 5,

@@ -53,7 +53,7 @@ sed 's/--bf16/--bf16 --fp8-format hybrid --fp8-recipe tensorwise --fp8-param-gat
 as_is eight.sh --as-is --hw h100-80-dgx && holds '.job.precision == "fp8-tensorwise" and (.as_is.notes | map(select(test("fp8"))) | length) == 0' &&
     test "$(jq -r .plan.settings.low_params whole)" = true
 check "products in FP8 by their recipe, and weights"
-not_so "has no rate for f8" eight.sh --as-is --hw a100-80-dgx
+not_so "has no rate for fp8-" eight.sh --as-is --hw a100-80-dgx
 sed "s/--num-layers-per-virtual-pipeline-stage 2/--pipeline-model-parallel-layout 'Et*3|(tt|)*46tL'/" run.sh >layout.sh
 as_is layout.sh --as-is --hw a100-80-dgx && holds '.as_is.uniform.vp == 3 and (.as_is.notes | map(select(test("cut by topt"))) | length) == 1'
 check "chunks of a layout are counted, and it is said that layers are cut otherwise"

@@ -113,8 +113,8 @@ no() # TEXT HW FRAMEWORK PRECISION...: is the question refused with the text?
     [ $? -eq 2 ] && grep -q -- "$text" err
     check "$(cat err)"
 }
-no "'a100-80-dgx' has no rate for f8; use --precision bf16-mixed, bf16, fp16-mixed, f32 or f64" a100-80-dgx megatron fp8-delayed
-no "'h100-80-dgx' has no rate for mxf8; use .*fp8-blockwise" h100-80-dgx megatron mxfp8
+no "'a100-80-dgx' has no rate for fp8-delayed; use --precision bf16-mixed, bf16, fp16-mixed, f32 or f64" a100-80-dgx megatron fp8-delayed
+no "'h100-80-dgx' has no rate for mxfp8; use .*fp8-blockwise" h100-80-dgx megatron mxfp8
 no "'deepspeed' does not train in fp8-tensorwise; use --precision bf16-mixed" h100-80-dgx deepspeed fp8-tensorwise
 no "'topt' does not train in fp8-tensorwise" h100-80-dgx topt fp8-tensorwise
 no "'torchtitan' does not train in fp8-tensorwise; use --precision bf16-mixed, bf16, fp8-rowwise, f32 or f64" h100-80-dgx torchtitan fp8-tensorwise

@@ -55,6 +55,20 @@ check "activations on the host leave a few layers' on the GPU, and cost time"
 plan --framework megatron --gpus 8 --batch 64 --offload activations && holds '.uniform.recompute == false and (.uniform.pp // 1) == 1'
 check "Megatron-LM recomputes nothing beside them and has no stages"
 
+# What modules keep, of Megatron-LM alone.
+plan --framework megatron --gpus 8 --batch 64 --degrees pp=2,vp=1,tp=1,zero=1,mbs=1,recompute=none && jq '[.memory_parts.activations, .time_ns]' out >here
+plan --framework megatron --gpus 8 --batch 64 --degrees pp=2,vp=1,tp=1,zero=1,mbs=1,recompute=none --offload core_attn,attn_proj &&
+    jq -e --slurpfile a here '.memory_parts.activations < $a[0][0] and .memory_parts.activations > $a[0][0] / 2 and .time_ns >= $a[0][1] and .host.bytes_per_node > 0 and .host.what == ["core_attn", "attn_proj"]' out >/dev/null
+check "beside stages what core_attn and attn_proj keep rests on the host"
+jq -e --slurpfile a here '.time_ns < 1.05 * $a[0][1] and .host.wait_ns < 0.05 * $a[0][1]' out >/dev/null
+check "... and comes back in time, nearly"
+refused "add core_attn" --framework megatron --offload attn_proj
+refused "the model has no such part" --framework megatron --offload expert_fc1
+refused "leave one of both out" --framework megatron --offload core_attn,activations
+refused "recompute=full makes these anew" --framework megatron --offload core_attn --degrees recompute=full
+refused "deepspeed does not have it (it has optimizer or parameters)" --framework deepspeed --offload core_attn
+refused "beside --cuda-graphs" --framework megatron --offload core_attn --cuda-graphs
+
 # Unasked it is named where nothing fits; asked for, the host's memory is a limit.
 plan --gpus 1 --batch 8
 holds '.feasible == false and ([.with[].ask] | index("--offload parameters"))'
@@ -83,6 +97,9 @@ check "... of ZeRO-2 on one GPU"
 launched '"ratio": 0.25' deepspeed --framework deepspeed --gpus 8 --batch 64 --offload optimizer --offload-fraction 0.25
 launched '--optimizer-cpu-offload --use-precision-aware-optimizer' megatron --framework megatron --gpus 8 --batch 64 --offload optimizer
 launched '--cpu-offloading-num-layers 31' megatron --framework megatron --gpus 8 --batch 64 --offload activations
+launched '--fine-grained-activation-offloading --offload-modules core_attn attn_proj' megatron --framework megatron --gpus 8 --batch 64 --offload core_attn,attn_proj
+grep -q '^export NVTE_CPU_OFFLOAD_V1=1' text
+check "... with the variable that it asks for"
 launched 'training.enable_cpu_offload = True' torchtitan --framework torchtitan --gpus 8 --batch 64 --offload parameters
 launched '"offload": 1' torchrun --gpus 1 --batch 8 --offload parameters
 launched 'fsdp_offload_params: true' accelerate --gpus 8 --batch 64 --offload parameters

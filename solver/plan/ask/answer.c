@@ -352,13 +352,6 @@ static int none_at_all(const struct topt_planning *m, const struct topt_best *b,
     return no_plan(r, TOPT_FITS_UNKNOWN, why, ret, err);
 }
 
-static json_t *nearest_json(const struct topt_best *b)
-{
-    return json_pack("{s:i, s:i, s:I, s:I}", "gpus", b->mesh.devices, "nodes",
-                     b->mesh.nodes, "memory_bytes", (json_int_t)b->solution.memory_bytes,
-                     "time_ns", (json_int_t)b->solution.time_ns);
-}
-
 /* The lightest that was found takes more than there is.  That nothing fits is not proven
  * where operators were decided by heuristic, for it or on a smaller number of GPUs
  * ('doubt'), or something may need as much less. */
@@ -384,7 +377,11 @@ static int too_heavy(const struct topt_request *r, const struct topt_best *b,
         over < 0.1 ? 4 : over < 10, over);
     if (no_plan(r, open || doubt ? TOPT_FITS_UNKNOWN : TOPT_FITS_NOT, why, ret, err))
         return -1;
-    json_object_set_new(*ret, "nearest", nearest_json(b));
+    json_object_set_new(*ret, "nearest",
+                        json_pack("{s:i, s:i, s:I, s:I}", "gpus", b->mesh.devices,
+                                  "nodes", b->mesh.nodes, "memory_bytes",
+                                  (json_int_t)b->solution.memory_bytes, "time_ns",
+                                  (json_int_t)b->solution.time_ns));
     if (!open && !doubt)
         json_object_set_new(*ret, "verdict", json_string("does not fit"));
     return 0;

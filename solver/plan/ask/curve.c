@@ -180,14 +180,6 @@ static json_t *curve_head(const struct topt_request *r)
                      (json_int_t)topt_request_limit(r), "points");
 }
 
-/* Each count's efficiency; "knee" is a number of GPUs, and not there where there is none. */
-static void put_efficiency(json_t *curve)
-{
-    json_t *points = json_object_get(curve, "points");
-    const json_t *knee = json_array_get(points, (size_t)topt_rate_points(points));
-    json_object_set(curve, "knee", json_object_get(knee, "gpus"));
-}
-
 int topt_answer_curve(const struct topt_request *r, struct topt_memo *memo, json_t **ret,
                       struct topt_error *err)
 {
@@ -213,7 +205,11 @@ int topt_answer_curve(const struct topt_request *r, struct topt_memo *memo, json
         json_decref(curve);
         return -1;
     }
-    put_efficiency(curve);
+    json_t *points = json_object_get(curve, "points");
+    json_object_set(
+        curve, "knee",
+        json_object_get(json_array_get(points, (size_t)topt_rate_points(points)),
+                        "gpus"));
     topt_totals_put(curve, &r->totals);
     *ret = curve;
     return 0;

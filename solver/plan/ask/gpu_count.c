@@ -138,13 +138,6 @@ struct shapes {
     struct shape *at;
 };
 
-static void shapes_fini(struct shapes *s)
-{
-    for (int i = 0; i < s->n; i++)
-        topt_strategy_destroy(s->at[i].uniform.strategy);
-    free(s->at);
-}
-
 static int list_shapes(const struct topt_request *r, int64_t gpus, struct shapes *ret,
                        struct topt_error *err)
 {
@@ -158,19 +151,6 @@ static int list_shapes(const struct topt_request *r, int64_t gpus, struct shapes
 }
 
 /* ---- warm start ----------------------------------------------------------------------- */
-
-/* The uniform space takes a hundredth of the time of the others and lies within them, but
- * for what canonical forbids to shared tables.  Its best on each device grid says which grid
- * to search first, bounds the time of all from the start, and is an answer where a search
- * is stopped early: so that there is one, it is searched until it has something, stopped
- * or not. */
-static int wants_warm_start(const struct topt_request *r, int64_t gpus,
-                            enum topt_goal goal)
-{
-    return goal == TOPT_GOAL_FASTEST &&
-           topt_space_resolve(r->space, (int)gpus) != TOPT_SPACE_UNIFORM &&
-           (!r->algorithm || !strcmp(r->algorithm, "ft"));
-}
 
 static int warm_start(struct topt_planning *uniform, struct shape *at, int64_t limit,
                       struct topt_certificate *certificate, struct topt_error *err)
@@ -286,12 +266,17 @@ static int search_shapes(struct topt_planning *m, int64_t gpus, int64_t limit,
     struct shapes shapes;
     *ret = (struct topt_best){.certificate = topt_certificate_exact()};
     int rc = list_shapes(m->request, gpus, &shapes, err);
-    if (!rc && !slowest_ns && wants_warm_start(m->request, gpus, goal))
+    const struct topt_request *r = m->request;
+    if (!rc && !slowest_ns && goal == TOPT_GOAL_FASTEST &&
+        topt_space_resolve(r->space, (int)gpus) != TOPT_SPACE_UNIFORM &&
+        (!r->algorithm || !strcmp(r->algorithm, "ft")))
         rc = order_by_warm_start(m, gpus, limit, &shapes, &ret->certificate, err);
     for (int i = 0; i < shapes.n && !rc; i++)
         rc = solve_shape(m, &shapes.at[i], limit, slowest_ns, goal, ret, err);
     claim_epsilon(ret, goal);
-    shapes_fini(&shapes);
+    for (int i = 0; i < shapes.n; i++)
+        topt_strategy_destroy(shapes.at[i].uniform.strategy);
+    free(shapes.at);
     if (rc)
         topt_best_fini(ret);
     return rc ? -1 : 0;
@@ -472,14 +457,6 @@ static int solve_count(struct topt_planning *m, int64_t gpus, int64_t limit,
  * asked for is used up. */
 enum { ROOM = 20, SLOWER = 3 };
 
-static int lacks_room(const struct topt_request *r, int64_t limit, enum topt_goal goal,
-                      const struct topt_best *b)
-{
-    return topt_request_even(r) && !r->memory_limit && limit == topt_request_limit(r) &&
-           goal == TOPT_GOAL_FASTEST && b->found && !b->stopped &&
-           b->solution.memory_bytes > limit - limit / ROOM;
-}
-
 int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
                      int64_t slowest_ns, enum topt_goal goal, struct topt_best *ret,
                      struct topt_error *err)
@@ -489,7 +466,10 @@ int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
         slowest_ns = 0; /* counts of the others begin with one of the uniform space */
     if (solve_count(m, gpus, limit, slowest_ns, goal, ret, err))
         return -1;
-    if (!lacks_room(m->request, limit, goal, ret))
+    const struct topt_request *r = m->request;
+    if (!topt_request_even(r) || r->memory_limit || limit != topt_request_limit(r) ||
+        goal != TOPT_GOAL_FASTEST || !ret->found || ret->stopped ||
+        ret->solution.memory_bytes <= limit - limit / ROOM)
         return 0;
     int64_t tight_ns = ret->solution.time_ns;
     int64_t slower_ns =

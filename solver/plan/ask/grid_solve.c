@@ -21,14 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add_stats(struct topt_grid_search *s, const struct topt_problem *p)
-{
-    struct topt_problem_stats stats;
-    topt_problem_stats(p, &stats);
-    topt_problem_stats_add(&s->stats, &stats);
-    s->stats.routes = topt_router_routes(s->router); /* of all problems so far */
-}
-
 struct solver {
     struct topt_grid_search *s;
     enum topt_goal goal;
@@ -91,13 +83,6 @@ static int search_variant(struct solver *v, struct topt_problem *p,
                                         : topt_solve_frontier(p, &o, ret, v->err);
 }
 
-/* Keep the best by the goal alone. */
-static void keep_best(struct solver *v)
-{
-    if (v->goal != TOPT_GOAL_FRONTIER && v->ret->n)
-        topt_solutions_keep(v->ret, v->goal == TOPT_GOAL_FASTEST ? v->ret->n - 1 : 0);
-}
-
 /* Is the best so far to be the answer?  Of the least, only the least is one. */
 static int stopping(const struct solver *v)
 {
@@ -136,19 +121,12 @@ static int64_t work_left(const struct solver *v)
     return most - done > 1 ? most - done : 1;
 }
 
-static int make_problem(struct solver *v, const struct topt_degrees *degrees,
-                        struct topt_problem **ret)
-{
-    v->s->fastest = v->goal == TOPT_GOAL_FASTEST;
-    int rc = topt_grid_problem(v->s, degrees, ret, v->err);
-    v->s->fastest = 0;
-    return rc;
-}
-
 static int price_and_search(struct solver *v, const struct topt_degrees *degrees,
                             struct topt_problem **p, struct topt_solutions *part)
 {
-    int rc = make_problem(v, degrees, p);
+    v->s->fastest = v->goal == TOPT_GOAL_FASTEST;
+    int rc = topt_grid_problem(v->s, degrees, p, v->err);
+    v->s->fastest = 0;
     v->o.max_work = work_left(v);
     struct topt_search_options o = v->o;
     if (set_incumbents(v, &o))
@@ -165,7 +143,10 @@ static int price_and_search(struct solver *v, const struct topt_degrees *degrees
         return 0;
     }
     v->s->planning->work += part->certificate.stats.products;
-    add_stats(v->s, *p);
+    struct topt_problem_stats stats;
+    topt_problem_stats(*p, &stats);
+    topt_problem_stats_add(&v->s->stats, &stats);
+    v->s->stats.routes = topt_router_routes(v->s->router); /* of all problems so far */
     return 0;
 }
 
@@ -214,7 +195,8 @@ static int solve_variant(struct solver *v, struct topt_degrees *degrees)
     topt_problem_destroy(p);
     if (!rc) {
         rc = topt_solutions_merge(v->ret, &part, v->err);
-        keep_best(v);
+        if (v->goal != TOPT_GOAL_FRONTIER && v->ret->n)
+            topt_solutions_keep(v->ret, v->goal == TOPT_GOAL_FASTEST ? v->ret->n - 1 : 0);
     }
     topt_solutions_fini(&part);
     return rc ? -1 : 0;

@@ -199,14 +199,6 @@ static int merge_everything(struct merged *m, struct topt_planning *wide,
     return rc ? -1 : 0;
 }
 
-static void merged_fini(struct merged *m)
-{
-    for (int i = 0; i < m->n; i++)
-        topt_strategy_destroy(m->at[i].s.strategy);
-    free(m->at);
-    topt_certificate_fini(&m->certificate);
-}
-
 static void merged_reduce(struct merged *m)
 {
     int n = 0;
@@ -376,8 +368,6 @@ static int merge_asked(struct merged *m, struct topt_planning *micros,
     while (!rc && !some_fits(m, topt_request_limit(r)) &&
            topt_planning_resort(micros, &i))
         rc = merge_shapes(m, micros, NULL, TOPT_GOAL_FRONTIER, err);
-    /* The full space with operators that were decided by heuristic may have missed what a smaller
-     * space finds, or a search for the fastest alone. */
     if (!rc && m->certificate.decided && !m->stopped && m->space == TOPT_SPACE_FULL &&
         !topt_algorithm_find(r->algorithm))
         rc = merge_smaller(m, micros, topt_request_canonical(r, factors), err) ||
@@ -406,7 +396,10 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_e
     int rc = asks_everything(r) ? merge_everything(&m, &micros, r, err)
                                 : merge_asked(&m, &micros, err);
     rc = rc || put_frontier(&micros, &m, ret, err);
-    merged_fini(&m);
+    for (int i = 0; i < m.n; i++)
+        topt_strategy_destroy(m.at[i].s.strategy);
+    free(m.at);
+    topt_certificate_fini(&m.certificate);
     topt_planning_fini(&micros);
     return rc ? -1 : 0;
 }

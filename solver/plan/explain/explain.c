@@ -318,25 +318,6 @@ static void put_answers(struct topt_text *t, const struct topt_plan_doc *p,
     }
 }
 
-static void put_around(struct topt_text *t, const struct topt_plan_doc *p,
-                       const json_t *doc, const json_t *around)
-{
-    /* Parts that are pinned are those of one number. */
-    topt_text_add(t, "\nOther numbers of GPUs%s:\n",
-                  json_object_get(doc, "pins") ? ", without --pin" : "");
-    put_answers(t, p, around);
-}
-
-/* Why there are so many stages: what fewer and more would have cost. */
-static void put_stages_around(struct topt_text *t, const struct topt_plan_doc *p,
-                              const json_t *around)
-{
-    if (!json_array_size(around))
-        return;
-    topt_text_add(t, "\nOther numbers of pipeline stages on %d GPUs:\n", p->gpus);
-    put_answers(t, p, around);
-}
-
 /* ---- the whole ---------------------------------------------------------------------------- */
 
 static int explain(struct topt_text *t, const struct topt_plan_doc *p, const json_t *doc,
@@ -360,8 +341,15 @@ static int explain(struct topt_text *t, const struct topt_plan_doc *p, const jso
         json_t *stages = around ? stages_around_json(p, doc, o, err) : NULL;
         rc = stages ? 0 : -1;
         if (stages) {
-            put_stages_around(t, p, stages);
-            put_around(t, p, doc, around);
+            if (json_array_size(stages)) {
+                topt_text_add(t, "\nOther numbers of pipeline stages on %d GPUs:\n",
+                              p->gpus);
+                put_answers(t, p, stages);
+            }
+            /* Parts that are pinned are those of one number. */
+            topt_text_add(t, "\nOther numbers of GPUs%s:\n",
+                          json_object_get(doc, "pins") ? ", without --pin" : "");
+            put_answers(t, p, around);
         }
         json_decref(stages);
         json_decref(around);

@@ -175,22 +175,6 @@ static int add_grids(struct union_builder *u)
 
 /* ---- what members have in common --------------------------------------------------- */
 
-static int find_op(const struct union_builder *u, const char *name)
-{
-    int i = 0;
-    while (i < u->nops && strcmp(u->name[i], name))
-        i++;
-    return i;
-}
-
-static int find_joint(const struct union_builder *u, const struct joint *j)
-{
-    int i = 0;
-    while (i < u->njoints && memcmp(&u->joint[i], j, sizeof *j))
-        i++;
-    return i;
-}
-
 /* An edge of a block in the union's terms; 'op': the block's operators there. */
 static struct joint joint_of(const struct topt_search_problem *p, int edge, const int *op)
 {
@@ -219,14 +203,18 @@ static int add_to_union(struct union_builder *u, struct block *b)
     if (!op)
         return -1;
     for (int i = 0; i < b->p.nops; i++) {
-        op[i] = find_op(u, b->p.op[i].name);
+        op[i] = 0;
+        while (op[i] < u->nops && strcmp(u->name[op[i]], b->p.op[i].name))
+            op[i]++;
         if (op[i] == u->nops)
             u->name[u->nops++] = b->p.op[i].name;
         b->op[op[i]] = i;
     }
     for (int e = 0; e < b->p.nedges; e++) {
         struct joint j = joint_of(&b->p, e, op);
-        int n = find_joint(u, &j);
+        int n = 0;
+        while (n < u->njoints && memcmp(&u->joint[n], &j, sizeof j))
+            n++;
         if (n == u->njoints)
             u->joint[u->njoints++] = j;
         b->edge[n] = e;

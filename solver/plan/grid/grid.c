@@ -96,9 +96,9 @@ static int add_experts(struct topt_grid_search *s, struct topt_degrees v)
 static int add_recompute(struct topt_grid_search *s, struct topt_degrees v)
 {
     const struct topt_planning *m = s->planning;
-    int levels =
-        s->factors & TOPT_FACTOR_RECOMPUTE && m->recomputes && !s->request->offload_keeps;
     int modules = s->space == TOPT_SPACE_UNIFORM ? m->modules : TOPT_MODULE_WHOLE;
+    int levels = s->factors & TOPT_FACTOR_RECOMPUTE && m->recomputes &&
+                 s->request->offload_keeps <= 2 * (modules != TOPT_MODULE_WHOLE);
     for (int i = 0; i <= levels; i++) {
         v.recompute = i ? modules : 0;
         if (add_experts(s, v))
@@ -150,15 +150,6 @@ static int level_fits(const struct topt_grid_search *s, const struct topt_degree
            map->rules->levels >> v->level & 1;
 }
 
-/* Frameworks with equal parts need a batch of data parallel ranks x micro-batch x
- * accumulation steps; unlike devices have unequal rows. */
-static int batch_fits(const struct topt_grid_search *s, const struct topt_degrees *v)
-{
-    int64_t samples = s->request->model->batch / v->micro_batches;
-    return !topt_request_even(s->request) || s->request->unlike.parts ||
-           samples % v->data == 0;
-}
-
 /* Groups of data ranks that a level shards over, of which each axis of nodes may make replicas: those that
  * are asked for; else all, and where the framework has it searched those of a node. */
 static int add_shards(struct topt_grid_search *s, struct topt_degrees v)
@@ -204,8 +195,11 @@ static int add_cut(struct topt_grid_search *s, struct topt_degrees v)
     int all = zero_levels(s);
     /* Attention is split by heads, those of keys and values too: no framework leaves it whole
      * beside split products. */
-    int heads_fit = !topt_request_even(s->request) || !(s->planning->heads % v.tensor);
-    if (!heads_fit || !batch_fits(s, &v) || !tensor_fits(s, &v) || !context_fits(s, &v))
+    int even = topt_request_even(s->request);
+    int heads_fit = !even || !(s->planning->heads % v.tensor);
+    int batch_fits = !even || s->request->unlike.parts ||
+                     s->request->model->batch / v.micro_batches % v.data == 0;
+    if (!heads_fit || !batch_fits || !tensor_fits(s, &v) || !context_fits(s, &v))
         return 0;
     for (v.level = 0; v.level < TOPT_ZERO_LEVELS; v.level++)
         if ((v.data * v.context > 1 ? all >> v.level & 1 && level_fits(s, &v)
@@ -481,13 +475,6 @@ static int prices_lazily(const struct topt_grid_search *s)
            count_layouts(&s->mesh, full) >= (full ? MANY_FULL_LAYOUTS : MANY_LAYOUTS);
 }
 
-/* A hundredth of the full space stands for all of it up to the names of axes. */
-static int wants_orbits(const struct topt_grid_search *s)
-{
-    return s->fastest && s->space == TOPT_SPACE_FULL && !s->algorithm &&
-           prices_lazily(s) && topt_orbits_few(&s->mesh);
-}
-
 static int make_problem(struct topt_grid_search *s, const struct topt_degrees *v,
                         int lazy_entries, int passes, struct topt_problem **ret,
                         struct topt_error *err)
@@ -518,7 +505,8 @@ static int make_problem(struct topt_grid_search *s, const struct topt_degrees *v
         .pins = r->pin ? &s->planning->pins : NULL,
         .sums_stay = topt_accounting_is_papers(r->settings.accounting),
         .lazy_entries = lazy_entries,
-        .orbits = lazy_entries && wants_orbits(s),
+        .orbits = lazy_entries && s->fastest && s->space == TOPT_SPACE_FULL &&
+                  !s->algorithm && prices_lazily(s) && topt_orbits_few(&s->mesh),
         .passes = passes,
         .threads = r->threads,
         .max_bytes = r->max_table_bytes,

@@ -104,7 +104,8 @@ static int find_layers(struct topt_planning *m, struct topt_error *err)
 int topt_planning_most_stages(const struct topt_planning *m)
 {
     int64_t asked = m->request->pipeline;
-    if (m->request->settings.offload & ~(int64_t)TOPT_OFFLOAD_STATE)
+    if (m->request->settings.offload &
+        ~(int64_t)(TOPT_OFFLOAD_STATE | TOPT_OFFLOAD_MODULES))
         return 1;
     int most = m->most_chunks < TOPT_MAX_STAGES ? m->most_chunks : TOPT_MAX_STAGES;
     return asked ? (asked <= most ? (int)asked : 0) : most;
@@ -189,7 +190,7 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
         .away = rests_away(r, 0),
         .away_of_experts = rests_away(r, 1),
         .experts = topt_request_experts(r) ? topt_model_experts(r->model) : 0,
-        .activation_bytes = papers || r->settings.offload & TOPT_OFFLOAD_ACTIVATIONS
+        .activation_bytes = papers || r->settings.offload & TOPT_OFFLOAD_KEPT
                                 ? 0
                                 : (double)stats.activation_bytes_per_sample / 4 *
                                       topt_dtype_bytes(r->settings.dtype) *

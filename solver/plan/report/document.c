@@ -142,9 +142,11 @@ static void put_host(const struct topt_plan_facts *f, json_t *predicted)
     const struct topt_strategy_cost *c = f->cost;
     int64_t n = f->whole->per_node, away = f->k->settings->offload;
     json_t *list = json_array();
+#define WORD_OF(name, word) word,
     static const char *const words[] = {"optimizer states", "gradients", "parameters",
-                                        "activations"};
-    for (int i = 0; i < 4; i++)
+                                        "activations",
+                                        TOPT_OFFLOAD_MODULE_NAMES(WORD_OF)};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (away >> i & 1)
             json_array_append_new(list, json_string(words[i]));
     if (away)
@@ -369,7 +371,7 @@ static const struct setting setting[] = {
     {"low_params", FLAG, AT(low_params)},
     {"dispatch", WORD, AT(dispatch), TOPT_DISPATCH_ALLTOALL, .what = "dispatch",
      .word = topt_dispatch_name, .words = TOPT_DISPATCH_COUNT},
-    {"offload", NUMBER, AT(offload), .most = 15},
+    {"offload", NUMBER, AT(offload), .most = 2047},
     {"offload_permille", NUMBER, AT(offload_permille), .most = 1000},
     {"eager", EAGER, AT(eager)}};
 

@@ -33,8 +33,9 @@
  * DeepSpeed's offload_optimizer the states and gradients (runtime/zero/offload_config.py: a ratio of them with ZeRO-3 alone),
  * and offload_param the shards of ZeRO-3; Megatron-LM's --optimizer-cpu-offload the states, by HybridDeviceOptimizer, beside
  * its distributed optimizer (docs of Megatron Core, optimizer_cpu_offload, 2026), and --cpu-offloading-num-layers what layers but
- * the last keep, where nothing is recomputed and there are no stages (core/transformer/transformer_config.py); torchtune's and TRL's
- * OffloadActivations the same, on streams of their own.
+ * the last keep, where nothing is recomputed and there are no stages (core/transformer/transformer_config.py), or what modules
+ * keep that --offload-modules of --fine-grained-activation-offloading names (the same file; lower/modules.c); torchtune's and
+ * TRL's OffloadActivations what layers keep, on streams of their own.
  * Attention in 8 bits: Megatron Core's fp8_dot_product_attention, which delayed, tensorwise, MXFP8 and NVFP4 recipes
  * take (core/fp8_utils.py, core/fp4_utils.py at d98e8a6); pretrain_gpt.py has no option for it.
  * torchtitan's Float8LinearConverter has had scales by row alone since 2026 (components/quantization/float8.py at b5bcd76).
@@ -108,6 +109,8 @@ enum { HOST_NS = 8000 };
     .lacks = "context parallelism (--context N)"
 #define KEPT_ON_HOST                                                                     \
     [TOPT_OFFER_ACTIVATIONS] = {.away = TOPT_OFFLOAD_ACTIVATIONS, .levels = ALL}
+#define MODULE(name, word)                                                               \
+    [TOPT_OFFER_##name] = {.away = TOPT_OFFLOAD_OF(name), .levels = ALL, .keeps = 2},
 static const struct topt_framework frameworks[] = {
     {.name = "pytorch",
      .title = "PyTorch (DDP, FSDP2)",
@@ -205,7 +208,8 @@ static const struct topt_framework frameworks[] = {
                                           .part = STATE},
                 [TOPT_OFFER_ACTIVATIONS] = {.away = TOPT_OFFLOAD_ACTIVATIONS,
                                             .levels = ALL,
-                                            .keeps = 1}},
+                                            .keeps = 1},
+                TOPT_OFFLOAD_MODULE_NAMES(MODULE)},
      .muon_levels = NONE | STATE,
      .muon = TOPT_MUON_WHOLE,
      .low_attention = 1 << TOPT_LOW_DELAYED | 1 << TOPT_LOW_TENSORWISE |

@@ -37,7 +37,9 @@ static const struct bits eager_parts[] = {
 static const struct bits offers[TOPT_OFFERS] = {
     {"optimizer", 1 << TOPT_OFFER_OPTIMIZER},
     {"parameters", 1 << TOPT_OFFER_PARAMETERS},
-    {"activations", 1 << TOPT_OFFER_ACTIVATIONS}};
+    {"activations", 1 << TOPT_OFFER_ACTIVATIONS},
+#define MODULE_OFFER(name, word) {word, 1 << TOPT_OFFER_##name},
+    TOPT_OFFLOAD_MODULE_NAMES(MODULE_OFFER)};
 enum { EAGER_PARTS = sizeof eager_parts / sizeof *eager_parts, EAGER_ALONE = 7 };
 
 int topt_name_find(const char *what, const char *name, const char *(*at)(unsigned),

@@ -169,8 +169,7 @@ static int refuse_precision(const struct topt_request *r, struct topt_error *err
         have |= can_have(r, p) << i;
     return topt_fail(err, TOPT_ERR_USAGE, "'%s' %s %s; use --precision %s",
                      rated ? r->framework->name : topt_hw_name(r->hw),
-                     rated ? "does not train in" : "has no rate for",
-                     rated ? asked->name : topt_dtype_name(type_of(asked)),
+                     rated ? "does not train in" : "has no rate for", asked->name,
                      topt_named_bits(have, topt_precision_name, use));
 }
 
@@ -317,6 +316,33 @@ static int offered(const struct topt_framework *f)
     return bits;
 }
 
+/* What Megatron-LM refuses beside modules whose activations rest on the host (core/transformer/transformer_config.py). */
+static int check_offloaded_modules(const struct topt_request *r, struct topt_error *err)
+{
+    const int experts = TOPT_OFFLOAD_OF(EXPERT_FC1) | TOPT_OFFLOAD_OF(MOE_ACT);
+    int64_t away = r->settings.offload, asked = away & TOPT_OFFLOAD_MODULES;
+    int64_t again = r->fixed.recompute > 0 ? r->fixed.recompute : 0;
+    int64_t lacks = asked & ~(int64_t)topt_offload_present(r->model);
+    char words[TOPT_NAMED_BITS];
+    const char *why =
+        lacks
+            ? "the model has no such part, or (a norm) Transformer Engine has it in the "
+              "product behind it; leave it out"
+        : asked && away & TOPT_OFFLOAD_ACTIVATIONS
+            ? "activations are all that layers keep; leave one of both out"
+        : asked & TOPT_OFFLOAD_OF(ATTN_PROJ) && !(asked & TOPT_OFFLOAD_OF(CORE_ATTN))
+            ? "attention's backward reads attn_proj's input as well; add core_attn"
+        : asked & experts && again & TOPT_MODULE_MOE
+            ? "recompute=moe makes these anew; leave one of both out"
+        : asked && again == TOPT_MODULE_WHOLE
+            ? "recompute=full makes these anew; leave one of both out"
+            : NULL;
+    lacks = (lacks ? lacks : asked) / TOPT_OFFLOAD_OF(ATTN_NORM) << TOPT_OFFER_ATTN_NORM;
+    return why ? topt_fail(err, TOPT_ERR_USAGE, "--offload %s: %s",
+                           topt_named_bits((int)lacks, topt_offer_name, words), why)
+               : 0;
+}
+
 int topt_request_offload(struct topt_request *r, struct topt_error *err)
 {
     const struct topt_framework *f = r->framework;
@@ -337,7 +363,7 @@ int topt_request_offload(struct topt_request *r, struct topt_error *err)
                 topt_named_bits(offered(f), topt_offer_name, has), offered(f) ? ")" : "");
         s->offload |= f->offers[i].away;
         r->levels = (r->levels ? r->levels : ~0) & f->offers[i].levels;
-        r->offload_keeps |= f->offers[i].keeps;
+        r->offload_keeps |= f->offers[i].keeps; /* 3: a contradiction, refused */
         part &= f->offers[i].away & TOPT_OFFLOAD_STATE ? f->offers[i].part : ~0;
     }
     if (s->optimizer == TOPT_MUON && s->offload & TOPT_OFFLOAD_STATE)
@@ -362,12 +388,16 @@ int topt_request_offload(struct topt_request *r, struct topt_error *err)
                          "node's host as "
                          "\"host\" in a profile of your own (docs/formats/hw.md)",
                          topt_hw_name(r->hw));
-    if (s->offload & ~(int64_t)TOPT_OFFLOAD_STATE && (r->pipeline > 1 || s->cuda_graphs))
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "--offload: beside %s the optimizer of megatron alone may rest "
-                         "on the host",
-                         r->pipeline > 1 ? "--pipeline" : "--cuda-graphs");
-    return 0;
+    if (s->offload & ~(int64_t)TOPT_OFFLOAD_STATE &&
+        (s->cuda_graphs ||
+         (r->pipeline > 1 && s->offload & ~(int64_t)TOPT_OFFLOAD_MODULES)))
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "--offload: beside %s the optimizer of megatron%s alone may rest "
+            "on the host",
+            s->cuda_graphs ? "--cuda-graphs" : "--pipeline",
+            s->cuda_graphs ? "" : " and what its modules keep");
+    return check_offloaded_modules(r, err);
 }
 
 /* Refuse options that the framework's row does not offer. */

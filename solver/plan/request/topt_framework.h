@@ -44,13 +44,14 @@ enum topt_offer {
     TOPT_OFFER_OPTIMIZER,
     TOPT_OFFER_PARAMETERS,
     TOPT_OFFER_ACTIVATIONS,
-    TOPT_OFFERS
+#define TOPT_OFFER_OF(name, word) TOPT_OFFER_##name,
+    TOPT_OFFLOAD_MODULE_NAMES(TOPT_OFFER_OF) TOPT_OFFERS
 };
 struct topt_offered {
     int away;   /* bits of enum topt_offload; 0: the framework does not have it */
     int levels; /* of sharding over replicas beside it, bits */
     int part;   /* ... under which a part of the optimizer alone may rest there */
-    int keeps;  /* nothing is recomputed beside it */
+    int keeps;  /* nothing is recomputed beside it; 2: but modules that are named */
 };
 
 struct topt_framework {

@@ -30,21 +30,17 @@ static void entry_destroy(struct topt_memo_entry *v)
     free(v);
 }
 
-static void grid_destroy(struct topt_memo_grid *g)
-{
-    for (int i = 0; i < g->n; i++)
-        entry_destroy(g->at[i]);
-    free(g->at);
-    free(g);
-}
-
 void topt_memo_destroy(struct topt_memo *m)
 {
     if (!m)
         return;
     topt_memo_destroy(m->lora);
-    for (int i = 0; i < m->n; i++)
-        grid_destroy(m->at[i]);
+    for (int i = 0; i < m->n; i++) {
+        for (int k = 0; k < m->at[i]->n; k++)
+            entry_destroy(m->at[i]->at[k]);
+        free(m->at[i]->at);
+        free(m->at[i]);
+    }
     free(m->at);
     free(m);
 }
@@ -115,13 +111,6 @@ struct topt_memo_entry *topt_memo_entry(struct topt_memo *m, int nodes, int per_
     return made;
 }
 
-static size_t strategy_bytes(const struct topt_strategy *s)
-{
-    size_t ops = (size_t)s->nops, tensors = (size_t)s->ntensors;
-    return sizeof *s + ops * (sizeof *s->config + TOPT_MAX_INPUTS) +
-           tensors * sizeof *s->hub;
-}
-
 int topt_memo_take(struct topt_memo *m, struct topt_solutions *found,
                    struct topt_memo_points *ret)
 {
@@ -134,7 +123,9 @@ int topt_memo_take(struct topt_memo *m, struct topt_solutions *found,
         struct topt_solution *f = &found->at[i];
         at[i] = (struct topt_memo_point){f->memory_bytes, f->time_ns, -1, -1,
                                          f->strategy,     NULL};
-        m->bytes += sizeof *at + strategy_bytes(f->strategy);
+        const struct topt_strategy *x = f->strategy;
+        m->bytes += sizeof *at + sizeof *x + (size_t)x->ntensors * sizeof *x->hub +
+                    (size_t)x->nops * (sizeof *x->config + TOPT_MAX_INPUTS);
     }
     *ret = (struct topt_memo_points){1, found->certificate.stats, found->n, at};
     found->n = 0; /* strategies are the memo's now */

@@ -264,14 +264,6 @@ static int find_lightest(struct fold *f)
     return rc || !least->n ? rc : know(f, &least->at[0]);
 }
 
-/* The fastest that the device can hold is known: of what takes less memory nothing is as fast. */
-static int find_below(struct fold *f)
-{
-    struct topt_memo_entry *x = f->entry;
-    int64_t limit = x->fastest.at[0].sum_bytes - 1;
-    return find(f, TOPT_GOAL_FRONTIER, limit > 1 ? limit : 1, &x->below);
-}
-
 /* ---- what is asked ----------------------------------------------------------------- */
 
 /* Is it of interest?  Of the least memory only what is less. */
@@ -387,8 +379,10 @@ static int add_fastest(struct fold *f)
     if (added < 0 || (added && first->time_ns == first->sum_ns) ||
         first->sum_bytes <= x->least.memory)
         return added < 0 ? -1 : 0;
+    int64_t limit = x->fastest.at[0].sum_bytes - 1;
     if ((rc = find_lightest(f)) || !x->lightest.n ||
-        beyond(x->lightest.at[0].memory_bytes, f->memory_limit) || (rc = find_below(f)))
+        beyond(x->lightest.at[0].memory_bytes, f->memory_limit) ||
+        (rc = find(f, TOPT_GOAL_FRONTIER, limit > 1 ? limit : 1, &x->below)))
         return rc;
     return (!added && add_last(f, &x->below) < 0) || add_quicker(f, &x->below) ? -1 : 0;
 }
@@ -901,14 +895,6 @@ static int list_whole(struct fold *f, struct candidates *all)
     return 0;
 }
 
-/* Can a candidate be better, by what its own problem says?  That counts what passes that run as one may hide. */
-static int may_be_better(struct fold *f, const struct candidate *c)
-{
-    const struct topt_memo_entry *x = f->entry;
-    return x->some && matters(f, x->least.memory / c->degrees.stages,
-                              (x->least.time - c->hidden_ns) / c->degrees.stages);
-}
-
 /* Is a candidate still to be looked at, now that something may be known that is as good? */
 static int is_open(const struct fold *f, const struct candidate *c)
 {
@@ -929,7 +915,9 @@ static int add_alike(struct fold *f, struct candidates *all, int i, int lightest
             !is_open(f, c))
             continue;
         f->degrees = &c->degrees;
-        if (!may_be_better(f, c)) {
+        int64_t stages = c->degrees.stages;
+        if (!f->entry->some || !matters(f, f->entry->least.memory / stages,
+                                        (f->entry->least.time - c->hidden_ns) / stages)) {
             c->done = 1;
             continue;
         }

@@ -356,14 +356,6 @@ static int scratch_init(const struct pass *ps, struct scratch *s)
     return 0;
 }
 
-static void scratch_fini(struct scratch *s)
-{
-    free(s->swap);
-    free(s->swap_memory);
-    free(s->recent);
-    free(s->left);
-}
-
 static void work(void *ctx, int worker)
 {
     struct pass *ps = ctx;
@@ -409,8 +401,12 @@ static int pass_init(struct pass *p, const struct dominance_table *t, int d,
 
 static void pass_fini(struct pass *p, int nworkers)
 {
-    for (int i = 0; p->scratch && i < nworkers; i++)
-        scratch_fini(&p->scratch[i]);
+    for (int i = 0; p->scratch && i < nworkers; i++) {
+        free(p->scratch[i].swap);
+        free(p->scratch[i].swap_memory);
+        free(p->scratch[i].recent);
+        free(p->scratch[i].left);
+    }
     free(p->scratch);
     free(p->possible);
     free(p->least);

@@ -52,13 +52,6 @@ static const int32_t *entry_of(const struct crosser *c, const struct topt_search
            x->to_class[c->mix[x->to]];
 }
 
-/* An edge's cost in the mixed strategy. */
-static struct topt_cost edge_cost(const struct crosser *c, int e)
-{
-    const struct topt_search_edge *x = &c->problem->edge[e];
-    return x->table->alt[*entry_of(c, x) + c->mix[c->problem->nops + e]];
-}
-
 static topt_wide weight(const struct parents *p, struct topt_cost c)
 {
     return (topt_wide)p->time * c.time + (topt_wide)p->memory * c.memory;
@@ -107,8 +100,10 @@ static void count_edges(struct walk *w, int op, int sign)
         if (sign > 0)
             c->barred[e] = !settle_edge(c, w->p, e);
         w->nbarred += sign * c->barred[e];
+        const struct topt_search_edge *x = &c->problem->edge[e];
         if (!c->barred[e])
-            add(&w->sum, edge_cost(c, e), sign);
+            add(&w->sum, x->table->alt[*entry_of(c, x) + c->mix[c->problem->nops + e]],
+                sign);
     }
 }
 

@@ -216,13 +216,6 @@ static void close_plan(struct slice *s)
     s->planned = 0;
 }
 
-static void close_slice(struct slice *s)
-{
-    close_plan(s);
-    topt_arena_destroy(s->arena);
-    s->arena = NULL;
-}
-
 /* ---- what is done with a slice ----------------------------------------------------- */
 
 static struct topt_search_options slice_options(const struct conditioning *c)
@@ -490,7 +483,8 @@ static void fini(struct conditioning *c)
     topt_pool_destroy(c->pool);
     for (int i = 0; c->slice && i < c->nslices; i++) {
         topt_frontier_destroy(c->slice[i].frontier);
-        close_slice(&c->slice[i]);
+        close_plan(&c->slice[i]);
+        topt_arena_destroy(c->slice[i].arena);
     }
     for (int k = 0; c->value && k < c->ncut; k++)
         free(c->value[k]);

@@ -168,11 +168,9 @@ static int add_incumbents(struct two_phase *s, const struct topt_cost *more, siz
 static int by_memory(const void *x, const void *y)
 {
     const struct crossover *a = x, *b = y;
-    if (a->cost.memory != b->cost.memory)
-        return a->cost.memory < b->cost.memory ? -1 : 1;
-    if (a->cost.time != b->cost.time)
-        return a->cost.time < b->cost.time ? -1 : 1;
-    return a->first != b->first ? a->first - b->first : a->cut - b->cut;
+    int by = topt_cost_order(a->cost, b->cost);
+    by = by ? by : a->first - b->first;
+    return by ? by : a->cut - b->cut;
 }
 
 /* The points in a segment's corner that nothing dominates, by memory. */
@@ -403,14 +401,6 @@ static int64_t work_left(const struct two_phase *s)
     return left;
 }
 
-static int stopping(struct two_phase *s)
-{
-    const struct topt_search_options *o = s->options;
-    if (topt_search_stopped(o) || (o->max_work && work_left(s) <= 0))
-        s->stopped = 1;
-    return s->stopped;
-}
-
 /* Put two segments in the place of each that was parted. */
 static int part_segments(struct two_phase *s)
 {
@@ -443,7 +433,9 @@ static int part_segments(struct two_phase *s)
 
 static int search_round(struct two_phase *s)
 {
-    struct round r = {.s = s, .stop = stopping(s)};
+    const struct topt_search_options *o = s->options;
+    s->stopped |= topt_search_stopped(o) || (o->max_work && work_left(s) <= 0);
+    struct round r = {.s = s, .stop = s->stopped};
     int open = count_open(s);
     if (open > 1 && start_threads(s))
         return -1;

@@ -384,12 +384,6 @@ static struct pair pair_of(struct elimination_plan *p, int a, int b)
                          !is_within(f, g) && !is_within(g, f), expected(p, f, g)};
 }
 
-static int is_better(const struct pair *x, const struct pair *than)
-{
-    return than->a < 0 || x->wider < than->wider ||
-           (x->wider == than->wider && x->points < than->points);
-}
-
 /* Is one of a factor and some others better? */
 static void compare_pairs(struct elimination_plan *p, int one, const int *other, int n,
                           struct pair *best)
@@ -398,7 +392,9 @@ static void compare_pairs(struct elimination_plan *p, int one, const int *other,
         if (other[i] == one)
             continue;
         struct pair x = pair_of(p, one, other[i]);
-        *best = is_better(&x, best) ? x : *best;
+        if (best->a < 0 || x.wider < best->wider ||
+            (x.wider == best->wider && x.points < best->points))
+            *best = x;
     }
 }
 

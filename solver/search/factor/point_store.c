@@ -53,11 +53,8 @@ static int by_entry(const void *x, const void *y)
     const struct choice *a = x, *b = y;
     if (a->entry != b->entry)
         return a->entry < b->entry ? -1 : 1;
-    if (a->cost.memory != b->cost.memory)
-        return a->cost.memory < b->cost.memory ? -1 : 1;
-    if (a->cost.time != b->cost.time)
-        return a->cost.time < b->cost.time ? -1 : 1;
-    return (a->number > b->number) - (a->number < b->number);
+    int by = topt_cost_order(a->cost, b->cost);
+    return by ? by : (a->number > b->number) - (a->number < b->number);
 }
 
 /* Keep of each entry the choices that nothing beats. */
@@ -164,13 +161,6 @@ static uint64_t address_hash(const struct topt_table *t)
     return ((uintptr_t)t >> 4) * 0x9e3779b97f4a7c15u >> 32;
 }
 
-static uint64_t content_hash(const struct topt_table *t)
-{
-    size_t n = nentries_of(t);
-    uint64_t h = topt_hash(t->first, (n + 1) * sizeof *t->first, n);
-    return topt_hash(t->alt, (size_t)t->first[n] * sizeof *t->alt, h);
-}
-
 static const struct points *find_address(const struct point_store *s,
                                          const struct topt_table *t)
 {
@@ -249,7 +239,10 @@ const struct points *topt_points_of_table(struct point_store *s,
     const struct points *known = find_address(s, t);
     if (known)
         return known;
-    uint64_t hash = content_hash(t), address = address_hash(t);
+    size_t n = nentries_of(t);
+    uint64_t hash = topt_hash(t->first, (n + 1) * sizeof *t->first, n);
+    uint64_t address = address_hash(t);
+    hash = topt_hash(t->alt, (size_t)t->first[n] * sizeof *t->alt, hash);
     known = find_content(s, t, hash);
     struct stored *i = known ? add(s, err) : make(s, t, err);
     if (!i)

@@ -26,16 +26,12 @@ int topt_tables_init(struct tables *ts, const struct topt_search_options *option
     return ts->bucket ? 0 : topt_search_nomem(err);
 }
 
-static void free_table(struct table *t)
-{
-    free(t->how.recipe);
-    free(t);
-}
-
 void topt_tables_fini(struct tables *ts)
 {
-    for (size_t i = 0; i < ts->nall; i++)
-        free_table(ts->all[i]);
+    for (size_t i = 0; i < ts->nall; i++) {
+        free(ts->all[i]->how.recipe);
+        free(ts->all[i]);
+    }
     free(ts->all);
     free(ts->bucket);
 }

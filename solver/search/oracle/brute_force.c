@@ -42,11 +42,6 @@ static int advance(int32_t *digit, const int32_t *many, int n)
     return 0;
 }
 
-static int room(struct brute *b)
-{
-    return TOPT_ROOM(b->found, b->n, b->cap, 64) ? topt_search_nomem(b->err) : 0;
-}
-
 /* Put the strategy at hand into the frontier, unless something there is as good. */
 static int insert(struct brute *b, struct topt_cost cost)
 {
@@ -59,7 +54,8 @@ static int insert(struct brute *b, struct topt_cost cost)
     if (at > 0 && b->found[at - 1].cost.memory == cost.memory)
         at--;
     int32_t *choice = malloc((width + 1) * sizeof *choice);
-    if (!choice || room(b)) {
+    if (!choice || TOPT_ROOM(b->found, b->n, b->cap, 64)) {
+        (void)topt_search_nomem(b->err);
         free(choice);
         return topt_search_nomem(b->err);
     }
@@ -80,18 +76,12 @@ static int too_many(struct brute *b)
                      (long long)b->limit);
 }
 
-/* Is it time to answer with what was found? */
-static int stops(const struct brute *b)
-{
-    const struct topt_search_options *o = b->options;
-    return (o->max_work && b->visited >= o->max_work) ||
-           (b->visited % 4096 == 0 && topt_search_stopped(o));
-}
-
 /* Is there to be another strategy, or another choice that none is made of? */
 static int go_on(struct brute *b)
 {
-    b->stopped = stops(b);
+    const struct topt_search_options *o = b->options;
+    b->stopped = (o->max_work && b->visited >= o->max_work) ||
+                 (b->visited % 4096 == 0 && topt_search_stopped(o));
     if (b->stopped)
         return -1;
     if (b->visited % 4096 == 0 && topt_search_canceled(b->options))

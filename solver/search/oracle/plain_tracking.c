@@ -88,11 +88,8 @@ static int nomem(struct plain *p)
 static int by_cost(const void *x, const void *y)
 {
     const struct point *a = x, *b = y;
-    if (a->cost.memory != b->cost.memory)
-        return a->cost.memory < b->cost.memory ? -1 : 1;
-    if (a->cost.time != b->cost.time)
-        return a->cost.time < b->cost.time ? -1 : 1;
-    return (a->number > b->number) - (a->number < b->number);
+    int by = topt_cost_order(a->cost, b->cost);
+    return by ? by : (a->number > b->number) - (a->number < b->number);
 }
 
 static int plain_add(struct plain *p, struct point x)

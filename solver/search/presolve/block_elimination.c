@@ -190,12 +190,6 @@ static int mark_broken(struct condensing *k)
     return 0;
 }
 
-/* Did thinning tables pay so far?  Of unrelated costs hardly any is always dominated. */
-static int thinning_pays(const struct condensing *k)
-{
-    return k->thick < THIN_POINTS || (k->thick - k->thinned) * THIN_PART > k->thick;
-}
-
 /* Leave out what a substitution at either end dominates; where that takes too much the
  * table stays as it is. */
 static int thin(struct condensing *k, int factor)
@@ -204,7 +198,8 @@ static int thin(struct condensing *k, int factor)
     size_t points = k->c->maker.merge.n;
     int64_t work = k->thinner.work;
     struct topt_error err = {0};
-    if (k->c->plan.factor[factor].nops != 2 || !thinning_pays(k))
+    if (k->c->plan.factor[factor].nops != 2 ||
+        !(k->thick < THIN_POINTS || (k->thick - k->thinned) * THIN_PART > k->thick))
         return 0;
     if (mark_broken(k))
         return -1;

@@ -80,14 +80,6 @@ static void lift_edge(struct lifting *l, int edge, const int32_t *strategy)
     unroll(l, f->node, (int64_t)r.base + strategy[c->problem.nops + edge]);
 }
 
-static void lift_whole(struct lifting *l, const int32_t *strategy)
-{
-    for (int i = 0; i < l->c->problem.nops; i++)
-        lift_op(l, i, strategy);
-    for (int i = 0; i < l->c->problem.nedges; i++)
-        lift_edge(l, i, strategy);
-}
-
 static void queue(struct lifting *l, int edge, size_t number)
 {
     if (l->seen[edge] != number)
@@ -153,7 +145,11 @@ static int lift_all(struct lifting *l, struct topt_frontier *from,
     struct strategy_reader r;
     int rc = topt_strategy_reader_init(&r, s, err);
     if (!rc && from->npoints) {
-        lift_whole(l, topt_strategy_read(&r, 0));
+        const int32_t *whole = topt_strategy_read(&r, 0);
+        for (int i = 0; i < l->c->problem.nops; i++)
+            lift_op(l, i, whole);
+        for (int i = 0; i < l->c->problem.nedges; i++)
+            lift_edge(l, i, whole);
         rc = topt_frontier_add(into, from->cost[0], l->choice, err);
     }
     for (int i = 1; i < from->npoints && !rc; i++) {

@@ -86,10 +86,9 @@ int topt_frontier_add_changes(struct topt_frontier *f, struct topt_cost cost,
 static int by_cost(const void *x, const void *y)
 {
     const struct pick *a = x, *b = y;
-    if (a->cost.memory != b->cost.memory)
-        return a->cost.memory < b->cost.memory ? -1 : 1;
-    if (a->cost.time != b->cost.time)
-        return a->cost.time < b->cost.time ? -1 : 1;
+    int by = topt_cost_order(a->cost, b->cost);
+    if (by)
+        return by;
     if (a->list != b->list)
         return a->list < b->list ? -1 : 1;
     return (a->at > b->at) - (a->at < b->at);

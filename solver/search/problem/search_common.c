@@ -56,12 +56,16 @@ double topt_search_pairs(const struct topt_search_problem *p)
 
 /* ---- reduce ------------------------------------------------------------------------ */
 
+int topt_cost_order(struct topt_cost a, struct topt_cost b)
+{
+    if (a.memory != b.memory)
+        return a.memory < b.memory ? -1 : 1;
+    return (a.time > b.time) - (a.time < b.time);
+}
+
 static int by_cost(const void *x, const void *y)
 {
-    const struct topt_cost *a = x, *b = y;
-    if (a->memory != b->memory)
-        return a->memory < b->memory ? -1 : 1;
-    return (a->time > b->time) - (a->time < b->time);
+    return topt_cost_order(*(const struct topt_cost *)x, *(const struct topt_cost *)y);
 }
 
 size_t topt_reduce(struct topt_cost *point, size_t n)

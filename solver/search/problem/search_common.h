@@ -20,6 +20,8 @@ int topt_search_overflow(struct topt_error *err);
 int topt_search_nomem(struct topt_error *err);
 int topt_search_canceled(const struct topt_search_options *options);
 int topt_search_stopped(const struct topt_search_options *options);
+/* By memory, then by time: negative, 0, positive. */
+int topt_cost_order(struct topt_cost a, struct topt_cost b);
 
 /* Work that is of no use unless it is finished polls both flags: CANCELED where it is to
  * end, which callers that have an answer without it take for a stop ("gave up"), if it was

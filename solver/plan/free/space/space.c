@@ -124,14 +124,6 @@ static int place_of(const struct lister *l, int d)
     return batch_like(l->splits->split[d]) ? d : 2 * TOPT_MAX_OPDIMS - d;
 }
 
-/* Where one stands for all that differ by which of alike axes do what: may this axis do
- * that beside the one before? */
-static int in_order(const struct lister *l, const struct topt_config *c, int axis)
-{
-    return !l->options->orbits || !axis || !topt_mesh_alike(l->mesh, axis - 1, axis) ||
-           place_of(l, c->dim[axis - 1]) <= place_of(l, c->dim[axis]);
-}
-
 static int list_full(struct lister *l, struct topt_config *c, int axis)
 {
     if (axis == l->mesh->naxes)
@@ -139,8 +131,10 @@ static int list_full(struct lister *l, struct topt_config *c, int axis)
     for (int i = 0; i <= l->splits->ndims; i++) {
         int d = i < l->splits->ndims ? i : -1;
         c->dim[axis] = (int8_t)d;
-        if ((d < 0 || may_split(l, d)) && in_order(l, c, axis) &&
-            list_full(l, c, axis + 1))
+        int in_order = !l->options->orbits || !axis ||
+                       !topt_mesh_alike(l->mesh, axis - 1, axis) ||
+                       place_of(l, c->dim[axis - 1]) <= place_of(l, d);
+        if ((d < 0 || may_split(l, d)) && in_order && list_full(l, c, axis + 1))
             return -1;
     }
     return 0;
