@@ -15,87 +15,18 @@
 #include "dataflow.h"
 #include "strategy_total.h"
 #include "tally.h"
+#include "topt_arena.h"
 #include "topt_array.h"
+#include "topt_hash.h"
+#include "topt_index.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- tables of numbered things ----------------------------------------------------- */
-
-/* The head of every entry of a table. */
-struct table_entry {
-    uint64_t hash;
-    int next; /* in its chain, -1: none */
-};
-
-struct table {
-    size_t size; /* of one */
-    char *at;
-    int n, cap, *head; /* as many chains as there is room for */
-};
-
-static void *table_at(const struct table *t, int i)
-{
-    return t->at + (size_t)i * t->size;
-}
-
-static int table_first(const struct table *t, uint64_t hash)
-{
-    return t->cap ? t->head[hash & (uint64_t)(t->cap - 1)] : -1;
-}
-
-static void chain(struct table *t, int i)
-{
-    struct table_entry *x = table_at(t, i);
-    int *head = &t->head[x->hash & (uint64_t)(t->cap - 1)];
-    x->next = *head;
-    *head = i;
-}
-
-static int table_grow(struct table *t)
-{
-    int cap = t->cap ? 2 * t->cap : 256;
-    if (TOPT_RESIZE(t->at, (size_t)cap * t->size) || TOPT_RESIZE(t->head, cap))
-        return -1;
-    t->cap = cap;
-    memset(t->head, 0xff, (size_t)cap * sizeof *t->head);
-    for (int i = 0; i < t->n; i++)
-        chain(t, i);
-    return 0;
-}
-
-/* The number of a new one, all zero; -1 without memory. */
-static int table_add(struct table *t, uint64_t hash)
-{
-    if (t->n == t->cap && table_grow(t))
-        return -1;
-    struct table_entry *x = table_at(t, t->n);
-    memset(x, 0, t->size);
-    x->hash = hash;
-    chain(t, t->n);
-    return t->n++;
-}
-
-static void table_fini(struct table *t)
-{
-    free(t->at);
-    free(t->head);
-}
-
-/* FNV-1a, by bytes: keys are short. */
-static uint64_t mix(uint64_t h, const void *data, size_t size)
-{
-    const unsigned char *c = data;
-    while (size--)
-        h = (h ^ *c++) * 0x100000001b3u;
-    return h ^ h >> 32;
-}
 
 /* ---- what is remembered ------------------------------------------------------------ */
 
 /* An operator, or a hub, in a configuration. */
 struct entry {
-    struct table_entry link;
     int kind;
     struct topt_config config;
     int hub_keep;
@@ -109,12 +40,20 @@ struct entry {
 /* A use of a tensor, from the entry where it waits to that of its consumer, or from
  * its producer into its hub. */
 struct use {
-    struct table_entry link;
     int from, to, input;
     struct topt_edge_cost cost;
     /* Two numbers of evaluator.bytes each, of the value and of the gradient: what the move rises
      * by, and the bytes of its result; -1: it stays where it is. */
     int there, back;
+};
+
+/* What an operator or a hub costs with the moves to it. */
+struct joined {
+    struct joined_key {
+        int entry, use[TOPT_MAX_INPUTS];
+        uint8_t keep[TOPT_MAX_INPUTS];
+    } key;
+    struct topt_fragment_cost *cost; /* the arena's */
 };
 
 struct topt_evaluator {
@@ -123,8 +62,13 @@ struct topt_evaluator {
     struct topt_costing k;
     struct topt_totals totals;
     struct topt_dataflow dataflow;
-    struct topt_live *alive; /* NULL: peaks are not asked for */
-    struct table entries, uses;
+    struct topt_live *alive;                /* NULL: peaks are not asked for */
+    struct topt_index entries, uses, joins; /* of the next three, which are owned */
+    struct entry *entry;
+    struct use *used;
+    struct joined *joined;
+    int entry_cap, used_cap, joined_cap;
+    struct topt_arena *arena;
     int64_t *bytes; /* by number and lane */
     int nbytes, bytes_cap;
     /* The numbers of entries and uses of the strategy at hand, -1 where none is known yet:
@@ -140,12 +84,12 @@ struct topt_evaluator {
 
 static struct entry *entry_at(const struct topt_evaluator *a, int i)
 {
-    return table_at(&a->entries, i);
+    return &a->entry[i];
 }
 
 static struct use *use_at(const struct topt_evaluator *a, int i)
 {
-    return table_at(&a->uses, i);
+    return &a->used[i];
 }
 
 static int no_memory(struct topt_evaluator *a)
@@ -248,8 +192,9 @@ static int entry_of(struct topt_evaluator *a, int op, int tensor,
 {
     int kind = op >= 0 ? a->kind_of_op[op] : a->kind_of_hub[tensor];
     uint64_t hash =
-        mix(mix((uint64_t)kind, config, sizeof *config), &hub_keep, sizeof hub_keep);
-    for (int i = table_first(&a->entries, hash); i >= 0; i = entry_at(a, i)->link.next) {
+        topt_hash(config, sizeof *config, (uint64_t)kind * 4 + (uint64_t)hub_keep);
+    for (int i = topt_index_first(&a->entries, hash); i >= 0;
+         i = topt_index_next(&a->entries, i)) {
         const struct entry *e = entry_at(a, i);
         if (e->kind == kind && e->hub_keep == hub_keep &&
             !memcmp(&e->config, config, sizeof *config))
@@ -259,12 +204,11 @@ static int entry_of(struct topt_evaluator *a, int op, int tensor,
     if (op >= 0 ? fill_op(a, op, &e) : fill_hub(a, tensor, &e))
         return -1;
     e.partial = topt_layout_partial_mask(&e.from.value) != 0;
-    int n = table_add(&a->entries, hash);
-    if (n < 0)
+    if (TOPT_ROOM(a->entry, a->entries.n, a->entry_cap, 64))
         return no_memory(a);
-    e.link = entry_at(a, n)->link;
-    *entry_at(a, n) = e;
-    return n;
+    a->entry[a->entries.n] = e;
+    int n = topt_index_add(&a->entries, hash);
+    return n < 0 ? no_memory(a) : n;
 }
 
 /* ---- a tensor's moves -------------------------------------------------------------- */
@@ -324,20 +268,21 @@ static int fill_use(struct topt_evaluator *a, int tensor, struct use *u)
 static int use_of(struct topt_evaluator *a, int tensor, int from, int to, int input)
 {
     struct use u = {.from = from, .to = to, .input = input};
-    uint64_t hash = mix(mix((uint64_t)input, &from, sizeof from), &to, sizeof to);
-    for (int i = table_first(&a->uses, hash); i >= 0; i = use_at(a, i)->link.next) {
+    int ends[] = {from, to};
+    uint64_t hash = topt_hash(ends, sizeof ends, (uint64_t)input);
+    for (int i = topt_index_first(&a->uses, hash); i >= 0;
+         i = topt_index_next(&a->uses, i)) {
         const struct use *x = use_at(a, i);
         if (x->from == from && x->to == to && x->input == input)
             return i;
     }
     if (fill_use(a, tensor, &u))
         return -1;
-    int n = table_add(&a->uses, hash);
-    if (n < 0)
+    if (TOPT_ROOM(a->used, a->uses.n, a->used_cap, 64))
         return no_memory(a);
-    u.link = use_at(a, n)->link;
-    *use_at(a, n) = u;
-    return n;
+    a->used[a->uses.n] = u;
+    int n = topt_index_add(&a->uses, hash);
+    return n < 0 ? no_memory(a) : n;
 }
 
 /* ---- the strategy at hand ---------------------------------------------------------- */
@@ -392,12 +337,38 @@ static int place_of(const struct topt_evaluator *a, int tensor)
     return t->nconsumers > 1 ? a->hub[tensor] : a->op[t->producer];
 }
 
+/* What an entry costs with 'n' uses; NULL on failure. */
+static const struct topt_fragment_cost *join(struct topt_evaluator *a, int entry,
+                                             const int *use, const uint8_t *keep, int n)
+{
+    struct joined_key key = {.entry = entry};
+    memcpy(key.use, use, (size_t)n * sizeof *use);
+    memcpy(key.keep, keep, (size_t)n);
+    uint64_t hash = topt_hash(&key, sizeof key, 1);
+    for (int i = topt_index_first(&a->joins, hash); i >= 0;
+         i = topt_index_next(&a->joins, i))
+        if (!memcmp(&a->joined[i].key, &key, sizeof key))
+            return a->joined[i].cost;
+    struct topt_fragment_cost *cost = TOPT_NEW(a->arena, 1, struct topt_fragment_cost);
+    if (!cost || TOPT_ROOM(a->joined, a->joins.n, a->joined_cap, 64)) {
+        (void)no_memory(a);
+        return NULL;
+    }
+    *cost = entry_at(a, entry)->cost;
+    for (int k = 0; k < n; k++)
+        if (topt_cost_join(
+                cost, topt_edge_choice(&use_at(a, use[k])->cost, (enum topt_keep)keep[k]),
+                a->err))
+            return NULL;
+    a->joined[a->joins.n] = (struct joined){key, cost};
+    return topt_index_add(&a->joins, hash) < 0 && no_memory(a) ? NULL : cost;
+}
+
 /* Uses belong to the entries at their ends, so that what an operator costs with them
  * changes where one of them does, or what it keeps. */
 static int find_op_uses(struct topt_evaluator *a, const struct topt_strategy *s, int op)
 {
     const struct topt_op *o = &a->k.model->op[op];
-    struct topt_fragment_cost *cost = &a->pieces.op[op];
     int at = op * TOPT_MAX_INPUTS, changed = !o->ninputs;
     for (int k = 0; k < o->ninputs; k++) {
         int t = o->operand[o->input[k]].tensor;
@@ -409,14 +380,8 @@ static int find_op_uses(struct topt_evaluator *a, const struct topt_strategy *s,
     }
     if (!changed)
         return 0;
-    *cost = entry_at(a, a->op[op])->cost;
-    for (int k = 0; k < o->ninputs; k++)
-        if (topt_cost_join(cost,
-                           topt_edge_choice(&use_at(a, a->use[at + k])->cost,
-                                            (enum topt_keep)a->keep[at + k]),
-                           a->err))
-            return -1;
-    return 0;
+    a->pieces.op[op] = join(a, a->op[op], &a->use[at], &a->keep[at], o->ninputs);
+    return a->pieces.op[op] ? 0 : -1;
 }
 
 static int find_into_hub(struct topt_evaluator *a, int tensor)
@@ -425,10 +390,9 @@ static int find_into_hub(struct topt_evaluator *a, int tensor)
     int other = find_use(a, tensor, from, a->hub[tensor], 0, &a->into_hub[tensor]);
     if (other <= 0)
         return other;
-    a->pieces.hub[tensor] = entry_at(a, a->hub[tensor])->cost;
-    return topt_cost_join(
-        &a->pieces.hub[tensor],
-        topt_edge_choice(&use_at(a, a->into_hub[tensor])->cost, TOPT_KEEP_AFTER), a->err);
+    const uint8_t keep = TOPT_KEEP_AFTER;
+    a->pieces.hub[tensor] = join(a, a->hub[tensor], &a->into_hub[tensor], &keep, 1);
+    return a->pieces.hub[tensor] ? 0 : -1;
 }
 
 static int find_uses(struct topt_evaluator *a, const struct topt_strategy *s)
@@ -599,12 +563,11 @@ static int init(struct topt_evaluator *a, const struct topt_costing *k, int peak
         return no_memory(a);
     if (peaks)
         topt_live_init(a->alive, k);
-    a->entries.size = sizeof(struct entry);
-    a->uses.size = sizeof(struct use);
+    a->arena = topt_arena_create(0);
     a->nnumbers = 2 * ntensors + nops * (1 + TOPT_MAX_INPUTS);
     a->op = malloc((a->nnumbers + nops + ntensors + 1) * sizeof *a->op);
     a->keep = calloc(nops * TOPT_MAX_INPUTS + 1, 1);
-    if (topt_pieces_init(&a->pieces, k->model) || !a->op || !a->keep)
+    if (topt_pieces_init(&a->pieces, k->model) || !a->op || !a->keep || !a->arena)
         return no_memory(a);
     a->hub = a->op + nops;
     a->use = a->hub + ntensors;
@@ -661,8 +624,13 @@ void topt_evaluator_destroy(struct topt_evaluator *a)
     free(a->alive);
     topt_totals_fini(&a->totals);
     topt_dataflow_fini(&a->dataflow);
-    table_fini(&a->entries);
-    table_fini(&a->uses);
+    topt_index_fini(&a->entries);
+    topt_index_fini(&a->uses);
+    topt_index_fini(&a->joins);
+    free(a->entry);
+    free(a->used);
+    free(a->joined);
+    topt_arena_destroy(a->arena);
     free(a->bytes);
     free(a->op);
     free(a->keep);

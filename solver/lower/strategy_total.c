@@ -130,26 +130,54 @@ static int find_pieces(const struct topt_model *m, const int *unit, int64_t stag
     return n;
 }
 
+/* The nearest piece before with as many operators, of which the first is alike. */
+static void find_twins(struct topt_totals *t)
+{
+    for (int p = 0; p < t->npieces; p++) {
+        int q = p - 1, at = t->first[p], n = t->first[p + 1] - at;
+        while (q >= 0 && (t->first[q + 1] - t->first[q] != n ||
+                          t->model->alike[t->first[q]] != t->model->alike[at]))
+            q--;
+        t->twin[p] = q;
+    }
+}
+
+static int open_pieces(struct topt_totals *t)
+{
+    size_t n = (size_t)t->npieces + 1;
+    t->first = calloc(n, sizeof *t->first);
+    t->twin = calloc(n, sizeof *t->twin);
+    t->as = calloc(n, sizeof *t->as);
+    t->sum = malloc(n * sizeof *t->sum); /* each is set as a whole */
+    if (!t->first || !t->twin || !t->as || !t->sum)
+        return -1;
+    for (int i = 0; i < t->model->nops; i++)
+        t->first[(t->piece ? t->piece[i] : 0) + 1] = i + 1;
+    find_twins(t);
+    return 0;
+}
+
 static int open_units(struct topt_totals *t)
 {
     size_t n = (size_t)t->model->nops + 1;
     t->unit = calloc(n, sizeof *t->unit);
     t->piece = calloc(n, sizeof *t->piece);
-    t->spent = calloc(n, sizeof *t->spent);
-    t->last = calloc(n, sizeof *t->last);
-    if (!t->unit || !t->piece || !t->spent || !t->last)
+    if (!t->unit || !t->piece)
         return -1;
     topt_gathered_units(t->model, t->settings, t->unit);
     t->npieces = find_pieces(t->model, t->unit, t->settings->stages, t->piece);
-    return 0;
+    n = (size_t)t->npieces + 1;
+    t->spent = calloc(n, sizeof *t->spent);
+    t->last = calloc(n, sizeof *t->last);
+    return t->spent && t->last ? 0 : -1;
 }
 
 static int open_bytes(struct topt_totals *t)
 {
-    size_t n = (size_t)t->model->nops + 1;
+    size_t n = (size_t)t->npieces + 1;
     t->bytes = calloc(n, sizeof *t->bytes);
     t->last_bytes = calloc(n, sizeof *t->last_bytes);
-    t->held = calloc(n, sizeof *t->held);
+    t->held = calloc((size_t)t->model->nops + 1, sizeof *t->held);
     t->until = topt_model_last_uses(t->model);
     return t->bytes && t->last_bytes && t->held && t->until ? 0 : -1;
 }
@@ -157,11 +185,12 @@ static int open_bytes(struct topt_totals *t)
 int topt_totals_init(struct topt_totals *t, const struct topt_costing *k,
                      struct topt_error *err)
 {
-    *t = (struct topt_totals){.model = k->model, .settings = k->settings, .last_ns = -1};
+    *t = (struct topt_totals){
+        .model = k->model, .settings = k->settings, .npieces = 1, .last_ns = -1};
     t->host_rate = topt_hw_host(k->hw)->link;
     topt_schedule_init(&t->schedule, 1, topt_hw_collective_share(k->hw));
     t->recomputed = calloc((size_t)k->model->nops + 1, sizeof *t->recomputed);
-    if (!t->recomputed || (k->settings->by_schedule && open_units(t)) ||
+    if (!t->recomputed || (k->settings->by_schedule && open_units(t)) || open_pieces(t) ||
         (topt_settings_scheduled(k->settings) && open_bytes(t)))
         return topt_nomem(err, "a strategy's cost");
     if (k->settings->stages > 1 && t->bytes) {
@@ -185,6 +214,10 @@ void topt_totals_fini(struct topt_totals *t)
     free(t->recomputed);
     free(t->unit);
     free(t->piece);
+    free(t->first);
+    free(t->twin);
+    free(t->as);
+    free(t->sum);
     free(t->spent);
     free(t->last);
     free(t->bytes);
@@ -245,44 +278,109 @@ struct total {
     struct topt_error *err;
 };
 
-static void add_bytes(struct topt_totals *t, int op, int hub,
-                      const struct topt_fragment_cost *c)
+/* The sum of a piece.  Backward, what moves between operators that joined the first of a piece
+ * comes before that one, which has the parameters. */
+static int sum_piece(struct total *s, int piece)
 {
-    struct topt_op_bytes *b = &t->held[op];
-    struct topt_piece_bytes *p = &t->bytes[t->piece[op]];
-    b->kept += c->class_bytes[TOPT_CLASS_KEPT];
-    b->recomputed += c->class_bytes[TOPT_CLASS_RECOMPUTED];
-    b->work = topt_max(b->work, c->transient_bytes);
-    if (t->settings->offload & TOPT_OFFLOAD_KEPT)
-        p->saved += (int64_t)(topt_offload_share(t->model, t->settings, op, hub) *
-                              (double)c->class_bytes[TOPT_CLASS_KEPT]);
-    p->gathered += c->gathered_bytes;
-    p->whole += c->whole_bytes;
-    p->made += c->made_bytes;
-    p->reduced += c->reduced_bytes;
-    if (topt_gradients_come(t->settings))
-        p->gradient += c->class_bytes[TOPT_CLASS_GRAD];
-    for (int i = 0; t->layers.stays && i < TOPT_CLASS_KEPT; i++)
-        t->layers.stays[t->piece[op]][i] += c->class_bytes[i];
+    const struct topt_model *m = s->t->model;
+    struct topt_fragment_cost *sum = &s->t->sum[piece];
+    *sum = (struct topt_fragment_cost){0};
+    for (int i = s->t->first[piece]; i < s->t->first[piece + 1]; i++) {
+        const struct topt_fragment_cost *of[] = {
+            s->pieces->op[i], s->pieces->hub[m->op[i].operand[m->op[i].output].tensor]};
+        for (int k = 0; k < 2 && of[k]; k++) {
+            if ((s->t->spent ? topt_cost_join : join_sums)(sum, of[k], s->err))
+                return -1;
+            if (i > s->t->first[piece])
+                sum->spent.at[TOPT_DURING_BACKWARD].ahead_ns +=
+                    of[k]->spent.at[TOPT_DURING_BACKWARD].waited_ns;
+            if (!s->t->held)
+                continue;
+            struct topt_op_bytes *b = &s->t->held[i];
+            b->kept += of[k]->class_bytes[TOPT_CLASS_KEPT];
+            b->recomputed += of[k]->class_bytes[TOPT_CLASS_RECOMPUTED];
+            b->work = topt_max(b->work, of[k]->transient_bytes);
+        }
+    }
+    return 0;
 }
 
-/* Add the cost of a piece of operator 'op', or of its output's hub.  Backward, what moves between operators that joined the first of a piece
- * comes before that one, which has the parameters. */
-static int add(struct total *s, int op, int hub, const struct topt_fragment_cost *c)
+/* Has a piece the costs of its twin? */
+static int is_as_twin(const struct total *s, int piece)
 {
-    if (join_sums(&s->cost->sum, c, s->err))
+    const struct topt_model *m = s->t->model;
+    int twin = s->t->twin[piece], back;
+    if (twin < 0)
+        return 0;
+    back = s->t->first[piece] - s->t->first[twin];
+    for (int i = s->t->first[piece]; i < s->t->first[piece + 1]; i++) {
+        const struct topt_op *a = &m->op[i], *b = &m->op[i - back];
+        if (s->pieces->op[i] != s->pieces->op[i - back] ||
+            s->pieces->hub[a->operand[a->output].tensor] !=
+                s->pieces->hub[b->operand[b->output].tensor])
+            return 0;
+    }
+    return 1;
+}
+
+/* What a piece keeps on the host. */
+static int64_t saved_of(const struct total *s, int piece)
+{
+    const struct topt_model *m = s->t->model;
+    int64_t bytes = 0;
+    for (int i = s->t->first[piece]; i < s->t->first[piece + 1]; i++) {
+        const struct topt_fragment_cost *of[] = {
+            s->pieces->op[i], s->pieces->hub[m->op[i].operand[m->op[i].output].tensor]};
+        for (int k = 0; k < 2 && of[k]; k++)
+            bytes += (int64_t)(topt_offload_share(m, s->t->settings, i, k) *
+                               (double)of[k]->class_bytes[TOPT_CLASS_KEPT]);
+    }
+    return bytes;
+}
+
+/* Add a piece, whose sum its twin may have. */
+static int add(struct total *s, int piece)
+{
+    struct topt_totals *t = s->t;
+    int twin = is_as_twin(s, piece) ? t->twin[piece] : -1, at = t->first[piece];
+    if (twin < 0 && sum_piece(s, piece))
         return -1;
-    if (s->t->spent)
-        topt_piece_time_add(&s->t->spent[s->t->piece[op]], &c->spent);
-    if (s->t->spent && op && s->t->piece[op] == s->t->piece[op - 1])
-        s->t->spent[s->t->piece[op]].at[TOPT_DURING_BACKWARD].ahead_ns +=
-            c->spent.at[TOPT_DURING_BACKWARD].waited_ns;
-    if (s->t->bytes)
-        add_bytes(s->t, op, hub, c);
-    int with = topt_recomputed_with(s->t->model, s->t->settings, op);
+    if (twin >= 0 && t->held)
+        memcpy(&t->held[at], &t->held[t->first[twin]],
+               (size_t)(t->first[piece + 1] - at) * sizeof *t->held);
+    t->as[piece] = twin < 0 ? piece : t->as[twin];
+    const struct topt_fragment_cost *sum = &t->sum[t->as[piece]];
+    if (t->spent) {
+        t->spent[piece] = sum->spent;
+        t->spent[piece].unit = t->unit[at];
+        t->spent[piece].group = t->settings->offload & TOPT_OFFLOAD_MODULES
+                                    ? ~piece
+                                    : t->model->unit[t->first[piece + 1] - 1];
+    }
+    if (t->bytes)
+        t->bytes[piece] = (struct topt_piece_bytes){
+            .gathered = sum->gathered_bytes,
+            .whole = sum->whole_bytes,
+            .made = sum->made_bytes,
+            .reduced = sum->reduced_bytes,
+            .saved = t->settings->offload & TOPT_OFFLOAD_KEPT ? saved_of(s, piece) : 0,
+            .gradient =
+                topt_gradients_come(t->settings) ? sum->class_bytes[TOPT_CLASS_GRAD] : 0};
+    for (int i = 0; t->layers.stays && i < TOPT_CLASS_KEPT; i++)
+        t->layers.stays[piece][i] = sum->class_bytes[i];
+    return join_sums(&s->cost->sum, sum, s->err);
+}
+
+/* Add what an operator, with the hub of its output, makes again. */
+static void add_recomputed(struct total *s, int op)
+{
+    const struct topt_model *m = s->t->model;
+    const struct topt_fragment_cost *hub =
+        s->pieces->hub[m->op[op].operand[m->op[op].output].tensor];
+    int with = topt_recomputed_with(m, s->t->settings, op);
     if (with >= 0)
-        s->t->recomputed[with] += c->class_bytes[TOPT_CLASS_RECOMPUTED];
-    return 0;
+        s->t->recomputed[with] += s->pieces->op[op]->class_bytes[TOPT_CLASS_RECOMPUTED] +
+                                  (hub ? hub->class_bytes[TOPT_CLASS_RECOMPUTED] : 0);
 }
 
 /* A tensor that waits: bounded by the crossing cap, or charged by itself. */
@@ -321,30 +419,16 @@ static int find_spans(struct total *s)
 static int add_all(struct total *s)
 {
     const struct topt_model *m = s->t->model;
-    int modules = (s->t->settings->offload & TOPT_OFFLOAD_MODULES) != 0;
     memset(s->t->recomputed, 0, (size_t)m->nops * sizeof *s->t->recomputed);
-    if (s->t->spent)
-        memset(s->t->spent, 0, (size_t)s->t->npieces * sizeof *s->t->spent);
-    for (int i = 0; s->t->spent && i < m->nops; i++) {
-        struct topt_piece_time *p = &s->t->spent[s->t->piece[i]];
-        p->unit = s->t->unit[i];
-        p->group = modules ? ~s->t->piece[i] : m->unit[i];
-    }
-    if (s->t->bytes) {
-        memset(s->t->bytes, 0, (size_t)s->t->npieces * sizeof *s->t->bytes);
+    if (s->t->held)
         memset(s->t->held, 0, (size_t)m->nops * sizeof *s->t->held);
-    }
-    if (s->t->layers.stays)
-        memset(s->t->layers.stays, 0, (size_t)s->t->npieces * sizeof *s->t->layers.stays);
-    for (int i = 0; i < m->nops; i++)
-        if (add(s, i, 0, &s->pieces->op[i]))
+    for (int p = 0; p < s->t->npieces; p++)
+        if (add(s, p))
             return -1;
-    for (int t = 0; t < m->ntensors; t++) {
-        if (m->tensor[t].nconsumers > 1 &&
-            add(s, m->tensor[t].producer, 1, &s->pieces->hub[t]))
-            return -1;
+    for (int i = 0; i < m->nops && s->t->recomputation.any; i++)
+        add_recomputed(s, i);
+    for (int t = 0; t < m->ntensors; t++)
         add_waiting(s, t);
-    }
     return 0;
 }
 
@@ -529,7 +613,7 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
         (t->spent && !t->layers.stays && add_exposed(&s)))
         return -1;
     cost.transient_cap = topt_round_transient(cost.sum.transient_bytes);
-    cost.at_loss = p->op[t->model->loss].transient_bytes == cost.sum.transient_bytes;
+    cost.at_loss = p->op[t->model->loss]->transient_bytes == cost.sum.transient_bytes;
     cost.sum.transient_bytes = 0; /* that is no sum */
     cost.crossing = s.spans->crossing;
     cost.recomputed_bytes = topt_recomputed_at_once(t->model, t->settings, t->recomputed);
@@ -607,6 +691,7 @@ struct plain {
     const struct topt_costing *k;
     const struct topt_strategy *st;
     struct topt_pieces pieces;
+    struct topt_fragment_cost *op, *hub; /* which they point into; owned */
     struct topt_error *err;
 };
 
@@ -614,10 +699,11 @@ static int cost_own(struct plain *x, int op)
 {
     const struct topt_config *c = x->st->config;
     int first = x->k->model->alike[op];
+    x->pieces.op[op] = &x->op[op];
     if (first == op || !topt_same_op(x->k->model, first, op) ||
         memcmp(&c[first], &c[op], sizeof *c))
-        return topt_cost_op(x->k, op, &c[op], &x->pieces.op[op], x->err);
-    x->pieces.op[op] = x->pieces.op[first];
+        return topt_cost_op(x->k, op, &c[op], &x->op[op], x->err);
+    x->op[op] = x->op[first];
     return 0;
 }
 
@@ -649,15 +735,14 @@ static int join_edge(const struct plain *x, int tensor, const struct topt_edge_e
 static int join_inputs(const struct plain *x, int op)
 {
     const struct topt_op *o = &x->k->model->op[op];
-    int64_t transient = x->pieces.op[op].transient_bytes;
+    int64_t transient = x->op[op].transient_bytes;
     for (int i = 0; i < o->ninputs; i++) {
         int tensor = o->operand[o->input[i]].tensor;
         struct topt_edge_end from = end_of_tensor(x, tensor);
         struct topt_edge_end to =
             topt_edge_consumer(x->k, op, i, &x->st->config[op], transient);
         if (join_edge(x, tensor, &from, &to,
-                      (enum topt_keep)x->st->keep[op * TOPT_MAX_INPUTS + i],
-                      &x->pieces.op[op]))
+                      (enum topt_keep)x->st->keep[op * TOPT_MAX_INPUTS + i], &x->op[op]))
             return -1;
     }
     return 0;
@@ -665,13 +750,14 @@ static int join_inputs(const struct plain *x, int op)
 
 static int cost_tensor(const struct plain *x, int tensor)
 {
-    struct topt_fragment_cost *hub = &x->pieces.hub[tensor];
+    int has_hub = x->k->model->tensor[tensor].nconsumers > 1;
+    struct topt_fragment_cost *hub = &x->hub[tensor];
     struct topt_edge_end from = end_of_producer(x, tensor);
     struct topt_edge_end to = end_of_tensor(x, tensor);
     x->pieces.waiting[tensor] = topt_span_bytes(x->k, tensor, &to.value);
-    return x->k->model->tensor[tensor].nconsumers > 1 &&
-                   (topt_cost_hub(x->k, tensor, &x->st->hub[tensor], hub, x->err) ||
-                    join_edge(x, tensor, &from, &to, TOPT_KEEP_AFTER, hub))
+    x->pieces.hub[tensor] = has_hub ? hub : NULL;
+    return has_hub && (topt_cost_hub(x->k, tensor, &x->st->hub[tensor], hub, x->err) ||
+                       join_edge(x, tensor, &from, &to, TOPT_KEEP_AFTER, hub))
                ? -1
                : 0;
 }
@@ -695,11 +781,16 @@ int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy 
 {
     struct plain x = {.k = k, .st = st, .err = err};
     struct topt_totals t = {.model = NULL};
-    int rc =
-        (topt_pieces_init(&x.pieces, k->model) && topt_nomem(err, "a strategy's cost")) ||
-        topt_settings_fit(k->model, k->settings, err) || topt_totals_init(&t, k, err) ||
-        cost_pieces(&x) || topt_totals_sum(&t, st, &x.pieces, ret, err);
+    x.op = calloc((size_t)k->model->nops + 1, sizeof *x.op);
+    x.hub = calloc((size_t)k->model->ntensors + 1, sizeof *x.hub);
+    int rc = ((topt_pieces_init(&x.pieces, k->model) || !x.op || !x.hub) &&
+              topt_nomem(err, "a strategy's cost")) ||
+             topt_settings_fit(k->model, k->settings, err) ||
+             topt_totals_init(&t, k, err) || cost_pieces(&x) ||
+             topt_totals_sum(&t, st, &x.pieces, ret, err);
     topt_totals_fini(&t);
     topt_pieces_fini(&x.pieces);
+    free(x.op);
+    free(x.hub);
     return rc ? -1 : 0;
 }

@@ -6,11 +6,11 @@
 #include "recompute.h"
 #include "stages.h"
 
-/* The costs of the strategy's pieces. */
+/* The costs of the strategy's pieces, borrowed.  Where equal costs are one, what they add up to is found once. */
 struct topt_pieces {
-    struct topt_fragment_cost *op; /* by operator, with the moves to its inputs */
-    struct topt_fragment_cost
-        *hub;         /* by tensor with several uses, with the move into it */
+    const struct topt_fragment_cost **op;  /* by operator, with the moves to its inputs */
+    const struct topt_fragment_cost **hub; /* by tensor with several uses, with the move
+                                              into it; NULL: it has no hub */
     int64_t *waiting; /* by tensor: its bytes where it waits, as topt_span_bytes counts */
 };
 int topt_pieces_init(struct topt_pieces *p,
@@ -43,6 +43,10 @@ struct topt_totals {
     /* Under settings.by_schedule, else NULL: each operator's unit and piece of that, and what pieces
      * take. */
     int *unit, *piece, npieces;
+    /* By piece: its first operator, and one more; an earlier piece that may add up to the same, or -1; the one
+     * whose sum it has, and that. */
+    int *first, *twin, *as;
+    struct topt_fragment_cost *sum;
     struct topt_piece_time *spent, *last; /* of the last strategy, which took last_ns */
     int64_t last_ns, last_late_ns; /* ... of which the device waited for the host */
     /* Where memory is the schedule's (topt_settings_scheduled), else NULL: bytes of pieces, and of

@@ -779,10 +779,7 @@ static int bound(struct fold *f, struct candidate *c, const struct topt_memo_ent
         return 0;
     if (d->stages == 1)
         return !beyond(c->least = least_staged_ns(f, d, floor, 0), f->time_limit);
-    int64_t staged = topt_grid_least_stage_bytes(c->grid, d, kept);
     int64_t bytes = (topt_grid_stays_bytes(c->grid, d) + kept) / d->stages;
-    if (beyond(staged, f->memory_limit))
-        return 0;
     if (topt_orders[d->order].pairs) {
         if (c->paired_ns < 0 &&
             topt_grid_hidden_ns(c->grid, c->priced_as, &c->paired_ns, f->err))
@@ -790,10 +787,14 @@ static int bound(struct fold *f, struct candidate *c, const struct topt_memo_ent
         c->hidden_ns = c->paired_ns;
     }
     int64_t ns = least_staged_ns(f, d, floor, c->hidden_ns);
-    if ((c->first = least_first(f, c->grid, d, ns, !c->rough)) < 0)
-        return -1;
+    if (!matters(f, bytes, recomputes_first(f, d) ? ns / 100 * PERCENT_WITHOUT : ns))
+        return 0;
+    int64_t staged = topt_grid_least_stage_bytes(c->grid, d, kept);
+    if (beyond(staged, f->memory_limit))
+        return 0;
     c->least = f->goal == TOPT_GOAL_LEAST ? topt_max(bytes, staged) : ns;
-    return matters(f, bytes, recomputes_first(f, d) ? ns / 100 * PERCENT_WITHOUT : ns);
+    c->first = least_first(f, c->grid, d, ns, !c->rough);
+    return c->first < 0 ? -1 : 1;
 }
 
 static int list(struct fold *f, struct candidate *c, const struct topt_memo_entry *floor,

@@ -4,75 +4,40 @@
  * edges; configurations that share a tuple are one frontier from the start.  Equal costs
  * are one table, however many operators or edges have them. */
 #include "leaves.h"
+#include "interning.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- leaves ------------------------------------------------------------------------ */
 
-/* Tables of this plan, by their points, to give equal leaves the same. */
-struct interned_leaf {
-    const struct points *points;
-    struct table *table;
-    int next;
-};
-
-/* Operators whose points were made, by what they came of. */
-struct interned_op {
-    uint64_t hash;
-    int op;
-    const struct points *points;
-    int next;
-};
-
+/* What is equal has one number: points, costs and values, and what operators' points come of. */
 struct interner {
-    struct interned_leaf *known;
-    struct interned_op *op;
-    int *bucket, *op_bucket;
-    int n, nops, nbuckets;
+    struct topt_interning of_points, bytes, of_ops;
+    struct table **table;         /* by the number of points; NULL: none yet */
+    const struct points **points; /* by the number of what they come of, likewise */
 };
 
 static int interner_init(struct elimination_plan *p, struct interner *in)
 {
-    int n = p->problem->nops + p->problem->nedges;
-    *in = (struct interner){.nbuckets = 2 * n + 1};
-    in->known = TOPT_NEW(p->arena, n, struct interned_leaf);
-    in->op = TOPT_NEW(p->arena, p->problem->nops, struct interned_op);
-    in->bucket = TOPT_NEW(p->arena, in->nbuckets, int);
-    in->op_bucket = TOPT_NEW(p->arena, in->nbuckets, int);
-    if (!in->known || !in->op || !in->bucket || !in->op_bucket)
-        return topt_search_nomem(p->err);
-    for (int i = 0; i < in->nbuckets; i++)
-        in->bucket[i] = in->op_bucket[i] = -1;
-    return 0;
+    int nops = p->problem->nops;
+    struct topt_interning none = {.arena = p->arena};
+    *in = (struct interner){none, none, none,
+                            TOPT_NEW(p->arena, nops + p->problem->nedges, struct table *),
+                            TOPT_NEW(p->arena, nops, const struct points *)};
+    return in->table && in->points ? 0 : topt_search_nomem(p->err);
 }
 
 /* The leaf of points. */
 static struct table *table_of(struct elimination_plan *p, struct interner *in,
                               const struct points *points)
 {
-    if (!points)
-        return NULL;
-    int b = (int)(((uintptr_t)points >> 4) % (uint64_t)in->nbuckets);
-    for (int k = in->bucket[b]; k >= 0; k = in->known[k].next)
-        if (in->known[k].points == points)
-            return in->known[k].table;
-    struct table *t = topt_tables_leaf(&p->tables, points, p->err);
-    if (!t)
-        return NULL;
-    in->known[in->n] = (struct interned_leaf){points, t, in->bucket[b]};
-    in->bucket[b] = in->n++;
-    return t;
-}
-
-static int same_op(const struct elimination_plan *p, int i, int j)
-{
-    const struct topt_search_op *a = &p->problem->op[i], *b = &p->problem->op[j];
-    size_t n = (size_t)a->nconfigs;
-    return a->nconfigs == b->nconfigs && p->nvalues[i] == p->nvalues[j] &&
-           p->fixed[i] == p->fixed[j] &&
-           (!n || (!memcmp(a->cost, b->cost, n * sizeof *a->cost) &&
-                   !memcmp(p->value[i], p->value[j], n * sizeof *p->value[i])));
+    int k = points ? topt_intern(&in->of_points, &points, sizeof points, NULL) : -1;
+    if (points && k < 0)
+        topt_search_nomem(p->err);
+    if (k >= 0 && !in->table[k])
+        in->table[k] = topt_tables_leaf(&p->tables, points, p->err);
+    return k < 0 ? NULL : in->table[k];
 }
 
 static const struct points *make_op_points(struct elimination_plan *p, int op)
@@ -97,19 +62,21 @@ static const struct points *make_op_points(struct elimination_plan *p, int op)
 static const struct points *op_points(struct elimination_plan *p, struct interner *in,
                                       int op)
 {
-    size_t n = (size_t)p->problem->op[op].nconfigs;
-    uint64_t h = topt_hash(p->problem->op[op].cost, n * sizeof(struct topt_cost), n);
-    h = topt_hash(p->value[op], n * sizeof(int32_t), h);
-    int *bucket = &in->op_bucket[h % (uint64_t)in->nbuckets];
-    for (int k = *bucket; k >= 0; k = in->op[k].next)
-        if (in->op[k].hash == h && same_op(p, in->op[k].op, op))
-            return in->op[k].points;
-    const struct points *points = make_op_points(p, op);
-    if (points) {
-        in->op[in->nops] = (struct interned_op){h, op, points, *bucket};
-        *bucket = in->nops++;
+    const struct topt_search_op *of = &p->problem->op[op];
+    size_t n = (size_t)of->nconfigs;
+    int from[] = {topt_intern(&in->bytes, of->cost, n * sizeof *of->cost, NULL),
+                  topt_intern(&in->bytes, p->value[op], n * sizeof *p->value[op], NULL),
+                  p->nvalues[op], p->fixed[op]};
+    int k = from[0] < 0 || from[1] < 0
+                ? -1
+                : topt_intern(&in->of_ops, from, sizeof from, NULL);
+    if (k < 0) {
+        topt_search_nomem(p->err);
+        return NULL;
     }
-    return points;
+    if (!in->points[k])
+        in->points[k] = make_op_points(p, op);
+    return in->points[k];
 }
 
 static int add_leaf(struct elimination_plan *p, struct table *t, int nops, const int *op,

@@ -3,6 +3,8 @@
  * Views are remembered by the addresses of what they were made of: arrays of classes are
  * the problem's or other views', and stay as they are. */
 #include "value_classes.h"
+#include "topt_hash.h"
+#include "topt_index.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,37 +109,20 @@ int topt_value_classes_all(struct views *v, int n, struct view *ret)
     return keep(v, key, (struct view){n, of}, ret);
 }
 
-/* Pairs (class so far, class) -> new class. */
-struct pair_slot {
-    int32_t a, b, id;
-};
-
-static size_t pair_hash(int32_t a, int32_t b)
-{
-    uint64_t h = ((uint64_t)(uint32_t)a << 32 | (uint32_t)b) * 0x9e3779b97f4a7c15u;
-    return (size_t)(h ^ h >> 31);
-}
-
+/* A class for each pair (class so far, class), whose hash no other pair has. */
 int topt_refine(int32_t *id, int n, const int32_t *by)
 {
-    size_t cap = 16;
-    while (cap < 2 * (size_t)n)
-        cap *= 2;
-    struct pair_slot *slot = malloc(cap * sizeof *slot);
-    if (!slot)
-        return -1;
-    memset(slot, 0xff, cap * sizeof *slot);
-    int count = 0;
-    for (int i = 0; i < n; i++) {
-        size_t h = pair_hash(id[i], by[i]) & (cap - 1);
-        while (slot[h].id >= 0 && (slot[h].a != id[i] || slot[h].b != by[i]))
-            h = (h + 1) & (cap - 1);
-        if (slot[h].id < 0)
-            slot[h] = (struct pair_slot){id[i], by[i], count++};
-        id[i] = slot[h].id;
+    struct topt_index index = {0};
+    int bad = 0;
+    for (int i = 0; i < n && !bad; i++) {
+        uint64_t pair = topt_mix((uint64_t)(uint32_t)id[i] << 32 | (uint32_t)by[i]);
+        int k = topt_index_first(&index, pair);
+        id[i] = k < 0 ? topt_index_add(&index, pair) : k;
+        bad = id[i] < 0;
     }
-    free(slot);
-    return count;
+    n = bad ? -1 : index.n;
+    topt_index_fini(&index);
+    return n;
 }
 
 int topt_value_classes_split(struct views *v, int n, const struct view *view,

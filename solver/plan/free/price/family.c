@@ -18,6 +18,7 @@
 #include "configs.h"
 #include "topt_array.h"
 #include "topt_hash.h"
+#include "topt_index.h"
 #include "topt_tensor.h"
 
 #include <stdlib.h>
@@ -261,24 +262,20 @@ static int list_family(struct topt_problem *p, struct family *f, struct topt_err
 /* For each configuration the first that costs the same. */
 static int find_same(const struct topt_mesh *m, const struct family *f, int32_t *ret)
 {
-    uint32_t nslots = 2;
-    while (nslots < 2 * (uint32_t)f->n)
-        nslots *= 2;
     struct topt_config *form = malloc(((size_t)f->n + 1) * sizeof *form);
-    int32_t *slot = malloc(nslots * sizeof *slot);
-    if (slot)
-        memset(slot, 0xff, nslots * sizeof *slot);
-    for (int i = 0; form && slot && i < f->n; i++) {
+    struct topt_index index = {0};
+    int bad = !form;
+    for (int i = 0; i < f->n && !bad; i++) {
         form[i] = nameless(m, f->at[i].config);
-        uint32_t at = (uint32_t)topt_hash(&form[i], sizeof form[i], 1) & (nslots - 1);
-        while (slot[at] >= 0 && memcmp(&form[slot[at]], &form[i], sizeof form[i]) != 0)
-            at = (at + 1) & (nslots - 1);
-        slot[at] = slot[at] < 0 ? i : slot[at];
-        ret[i] = slot[at];
+        uint64_t hash = topt_hash(&form[i], sizeof form[i], 1);
+        int k = topt_index_first(&index, hash);
+        while (k >= 0 && memcmp(&form[k], &form[i], sizeof form[i]) != 0)
+            k = topt_index_next(&index, k);
+        ret[i] = k >= 0 ? ret[k] : i;
+        bad = topt_index_add(&index, hash) < 0;
     }
-    int bad = !form || !slot;
     free(form);
-    free(slot);
+    topt_index_fini(&index);
     return bad ? -1 : 0;
 }
 
@@ -346,11 +343,11 @@ static int cost_ops(const struct topt_problem *p, struct family *f,
 
 /* ---- classes ----------------------------------------------------------------------- */
 
-/* The different ends found so far from one side: a hash finds them. */
+/* The different ends found so far from one side. */
 struct classes {
     struct side *side;
     int cap;
-    int32_t *slot; /* 2 * cap; -1: free */
+    struct topt_index index;
 };
 
 static int same_end(const struct topt_edge_end *a, const struct topt_edge_end *b)
@@ -364,42 +361,24 @@ static int same_end(const struct topt_edge_end *a, const struct topt_edge_end *b
            !memcmp(a->beside_ns, b->beside_ns, sizeof a->beside_ns);
 }
 
-static int32_t *slot_of(const struct classes *c, const struct topt_edge_end *e)
-{
-    int64_t rest[] = {e->hub,          e->hub_keep, e->recompute, e->needed,
-                      e->others_bytes, e->op_bytes, e->out_bytes};
-    uint64_t h = topt_hash(&e->value, sizeof e->value, 1);
-    h = topt_hash(&e->grad, sizeof e->grad, h);
-    uint32_t mask = (uint32_t)(2 * c->cap - 1),
-             at = (uint32_t)topt_hash(rest, sizeof rest, h) & mask;
-    while (c->slot[at] >= 0 && !same_end(&c->side->end[c->slot[at]], e))
-        at = (at + 1) & mask;
-    return &c->slot[at];
-}
-
-static int grow(struct classes *c)
-{
-    int cap = c->cap ? 2 * c->cap : 32;
-    if (TOPT_RESIZE(c->side->end, cap) || TOPT_RESIZE(c->slot, 2 * cap))
-        return -1;
-    c->cap = cap;
-    memset(c->slot, 0xff, 2 * (size_t)cap * sizeof *c->slot);
-    for (int i = 0; i < c->side->n; i++)
-        *slot_of(c, &c->side->end[i]) = i;
-    return 0;
-}
-
 /* Give an end its class, a new one where it is the first such. */
 static int classify(struct classes *c, const struct topt_edge_end *e, int32_t *ret)
 {
-    if (c->side->n == c->cap && grow(c))
-        return -1;
-    int32_t *slot = slot_of(c, e);
-    if (*slot < 0) {
-        *slot = c->side->n++;
-        c->side->end[*slot] = *e;
+    struct side *side = c->side;
+    int64_t rest[] = {e->hub,          e->hub_keep, e->recompute, e->needed,
+                      e->others_bytes, e->op_bytes, e->out_bytes};
+    uint64_t h = topt_hash(&e->value, sizeof e->value, 1);
+    h = topt_hash(rest, sizeof rest, topt_hash(&e->grad, sizeof e->grad, h));
+    int i = topt_index_first(&c->index, h);
+    while (i >= 0 && !same_end(&side->end[i], e))
+        i = topt_index_next(&c->index, i);
+    if (i < 0) {
+        if (TOPT_ROOM(side->end, side->n, c->cap, 32) ||
+            (i = topt_index_add(&c->index, h)) < 0)
+            return -1;
+        side->end[side->n++] = *e;
     }
-    *ret = *slot;
+    *ret = i;
     return 0;
 }
 
@@ -461,7 +440,7 @@ int topt_make_family(struct topt_problem *p, struct family *f, struct topt_error
         rc = f->op < 0 ? price_hub(p, f, &f->at[i], side, err)
                        : finish_op(p, f, &f->at[i], side, err);
     for (int i = 0; i < SIDES; i++)
-        free(side[i].slot);
+        topt_index_fini(&side[i].index);
     f->first = p->nchoices;
     p->nchoices += f->n;
     return rc;

@@ -13,6 +13,7 @@
 #include "price.h"
 #include "topt_array.h"
 #include "topt_hash.h"
+#include "topt_index.h"
 #include "topt_minmax.h"
 #include "topt_symmetry_bound.h"
 
@@ -47,7 +48,7 @@ struct topt_moves {
     int32_t *orbit;                     /* where these are */
     uint32_t dims;                      /* that layouts split, as bits */
     struct row *row;
-    int32_t *slot; /* hash of layouts; -1: free */
+    struct topt_index index; /* of layouts */
 };
 
 void topt_moves_fini(struct topt_problem *p)
@@ -65,7 +66,7 @@ void topt_moves_fini(struct topt_problem *p)
         free(m->end);
         free(m->orbit);
         free(m->row);
-        free(m->slot);
+        topt_index_fini(&m->index);
         free(m);
     }
     free(p->moves);
@@ -96,27 +97,14 @@ struct topt_moves *topt_moves_of(struct topt_problem *p, int tensor,
     return p->moves[p->nmoves++] = m;
 }
 
-static int32_t *slot_of(const struct topt_moves *m, const struct topt_layout *l)
-{
-    uint32_t mask = (uint32_t)(2 * m->cap - 1),
-             at = (uint32_t)topt_hash(l, sizeof *l, 1) & mask;
-    while (m->slot[at] >= 0 && !topt_layout_equal(&m->layout[m->slot[at]], l))
-        at = (at + 1) & mask;
-    return &m->slot[at];
-}
-
 static int moves_grow(const struct topt_problem *p, struct topt_moves *m)
 {
     int cap = m->cap ? 2 * m->cap : 64;
     if (TOPT_RESIZE(m->layout, cap) || TOPT_RESIZE(m->bytes, cap) ||
         (p->byte_bounds && TOPT_RESIZE(m->end, cap)) ||
-        (p->symmetry_bounds && TOPT_RESIZE(m->orbit, cap)) || TOPT_RESIZE(m->row, cap) ||
-        TOPT_RESIZE(m->slot, 2 * cap))
+        (p->symmetry_bounds && TOPT_RESIZE(m->orbit, cap)) || TOPT_RESIZE(m->row, cap))
         return -1;
     m->cap = cap;
-    memset(m->slot, 0xff, 2 * (size_t)cap * sizeof *m->slot);
-    for (int i = 0; i < m->n; i++)
-        *slot_of(m, &m->layout[i]) = i;
     return 0;
 }
 
@@ -143,17 +131,19 @@ int topt_moves_number(const struct topt_problem *p, struct topt_moves *m,
         topt_orbit_first(p->k.mesh, &first);
         l = &first;
     }
-    if (m->n == m->cap && moves_grow(p, m))
+    uint64_t hash = topt_hash(l, sizeof *l, 1);
+    int i = topt_index_first(&m->index, hash);
+    while (i >= 0 && !topt_layout_equal(&m->layout[i], l))
+        i = topt_index_next(&m->index, i);
+    if (i >= 0)
+        return i;
+    if ((m->n == m->cap && moves_grow(p, m)) || topt_index_add(&m->index, hash) < 0)
         return -1;
-    int32_t *slot = slot_of(m, l);
-    if (*slot < 0) {
-        m->layout[m->n] = *l;
-        m->bytes[m->n] = topt_cost_block(&p->k, m->tensor, l);
-        set_end(p, m, l);
-        m->row[m->n] = (struct row){0};
-        *slot = m->n++;
-    }
-    return *slot;
+    m->layout[m->n] = *l;
+    m->bytes[m->n] = topt_cost_block(&p->k, m->tensor, l);
+    set_end(p, m, l);
+    m->row[m->n] = (struct row){0};
+    return m->n++;
 }
 
 static int find_orbits(const struct topt_problem *p, struct topt_moves *m)
