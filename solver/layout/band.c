@@ -14,9 +14,9 @@ static const struct topt_band of_time[TOPT_BASIS_COUNT] = {
     [TOPT_BASIS_MEASURED] = {0.05, 0.05},
     [TOPT_BASIS_INTERPOLATED] = {0.10, 0.10},
     /* bands.py: time */
-    [TOPT_BASIS_SCALED] = {0.15, 0.25},
-    [TOPT_BASIS_PUBLISHED] = {0.05, 0.21},
-    [TOPT_BASIS_ANALYTIC] = {0.18, 0.10},
+    [TOPT_BASIS_SCALED] = {0.15, 0.30},
+    [TOPT_BASIS_PUBLISHED] = {0.05, 0.14},
+    [TOPT_BASIS_ANALYTIC] = {0.12, 0.10},
     /* bands.py: end */
 };
 
@@ -26,7 +26,7 @@ enum { TOPT_BAND_STATES, TOPT_BAND_REST, TOPT_BAND_ALLOCATOR, TOPT_BAND_PARTS };
 
 static const struct topt_band of_memory[TOPT_BAND_PARTS] = {
     /* bands.py: memory */
-    [TOPT_BAND_STATES] = {0.17, 0.08},
+    [TOPT_BAND_STATES] = {0.15, 0.08},
     [TOPT_BAND_REST] = {0.02, 0.02},
     [TOPT_BAND_ALLOCATOR] = {0.50, 3.00},
     /* bands.py: end */

@@ -26,7 +26,7 @@ LEAST = {"scaled": (0.15, 0.25), "published": (0.05, 0.05), "analytic": (0.10, 0
          "states": (0.02, 0.02), "rest": (0.02, 0.02), "allocator": (0.50, 0.50)}
 MOST = {"allocator": 3}
 # Three quarters are to be within; groups that are seen also showed which mechanisms were missing, so that others lie a little further off.
-WANTED = 0.78
+WANTED = 0.77
 MOST_POOLED = 0.90
 SCORED = 0.85  # the level of a band by which scores are compared
 STEPS = [0.08, 0.04, 0.02, 0.01]
@@ -197,21 +197,22 @@ def errors(rows, verdicts):
         bias = [r["predicted"] / r["measured"] - 1 for r in rows if (r["kind"], r["side"]) == (kind, side)]
         mean = sum(bias) / len(bias)
         yield abs(mean) <= 0.03, f"{kind}, {side}: {mean:+.1%} on the mean with its sign (at most 3 %)"
-    # Products in few bits by themselves.  Their bands are as wide as those in bf16, and hold less than three quarters.
-    for bits in ("fp8", "mxfp8", "nvfp4"):
-        for side in ("seen", "judged"):
-            of = [r for r in rows if r["table"] == "time" and r["side"] == side and re.search(rf"\b{bits}", r["plan"])]
-            off = [r["predicted"] / r["measured"] - 1 for r in of]
-            if len(of) < 5:
+    # Products in few bits by themselves: three quarters ought to be within, and on the side kept apart are not.
+    few = [r for r in rows if r["table"] == "time" and re.search(r"\b(mx)?fp8|\bnvfp4", r["plan"])]
+    for side in ("seen", "judged"):
+        for bits in ("fp8", "mxfp8", "nvfp4"):
+            off = [r["predicted"] / r["measured"] - 1 for r in few if r["side"] == side and re.search(rf"\b{bits}", r["plan"])]
+            if len(off) < 5:
                 continue
-            mean, bias = sum(map(abs, off)) / len(of), sum(off) / len(of)
-            yield mean <= 0.15 and abs(bias) <= 0.05 and inside(of) >= 0.70, (
-                f"times in {bits}, {side}: {mean:.1%} off, {bias:+.1%} with the sign, {inside(of):.0%} of {len(of)} within (15 %, 5 %, 70 %)")
+            mean, bias = sum(map(abs, off)) / len(off), sum(off) / len(off)
+            yield mean <= 0.15 and abs(bias) <= 0.05, f"times in {bits}, {side}: {mean:.1%} off, {bias:+.1%} with the sign, of {len(off)} (15 %, 5 %)"
+        of = [r for r in few if r["side"] == side]
+        yield inside(of) >= 0.70, f"times in few bits, {side}: {inside(of):.0%} of {len(of)} are within (at least 70 %)"
     of = [r for r in rows if r["table"] == "time" and r["group"] == "DeepSeek-V3, H800 80 GB"]
     off = [r["predicted"] / r["measured"] - 1 for r in of]
     yield of and max(map(abs, off)) <= 0.20, f"DeepSeek-V3's report, 2,048 H800 in FP8: {len(of)} times, {max(map(abs, off), default=0):.0%} off at most (20 %)"
     v = verdicts
-    yield v["refused"] <= 0.035 * v["ran"], f"{v['refused']} of {v['ran']} runs that ran are told that they do not fit (3.5 %)"
+    yield v["refused"] <= 0.03 * v["ran"], f"{v['refused']} of {v['ran']} runs that ran are told that they do not fit (3 %)"
     yield v["tight"] <= 0.10 * v["roomy"], f"{v['tight']} of {v['roomy']} under 85 % of the device are told tight (10 %)"
     runs = collections.Counter((r["model"], r["device"], r["gpus"], r["plan"], r["measured"]) for r in rows if r["table"] == "time")
     yield max(runs.values()) == 1, "a run that is told more than once counts once"
