@@ -1,5 +1,6 @@
 /* tensors.c - what training stays with: buffers that the INIT section makes and leaves. */
 #include "tensors.h"
+#include "memory.h"
 #include "packed.h"
 
 #include <stdio.h>

@@ -4,11 +4,27 @@
  * The count is kept as buffers come and go and rounded up to the plan's granule, so that its
  * high-water mark can be held against the plan's peak_bytes. */
 #include "memory.h"
-#include "packed.h"
 #include "topt_text.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+int topt_packed_bits(const struct topt_program *p, int buffer)
+{
+    const struct topt_buffer *b = &p->buffer[buffer];
+    int is_param = b->cls == TOPT_CLASS_PARAM && b->operand >= 0;
+    return is_param && b->elem == TOPT_ELEM_BYTE ? (int)p->model->op[b->op].attrs.bits
+                                                 : 0;
+}
+
+struct topt_shape topt_buffer_shape(const struct topt_program *p, int buffer)
+{
+    const struct topt_buffer *b = &p->buffer[buffer];
+    struct topt_shape s = b->shape;
+    if (topt_packed_bits(p, buffer))
+        memcpy(s.dim, p->model->op[b->op].operand[b->operand].dim, sizeof s.dim);
+    return s;
+}
 
 struct topt_box topt_buffer_box(const struct topt_session *s, int buffer)
 {

@@ -5,6 +5,10 @@
 
 #include "session.h"
 
+/* Bits of a number of a parameter's buffer that rests in few of them (packed.h); 0: it does not. */
+int topt_packed_bits(const struct topt_program *p, int buffer);
+/* The whole of what a buffer has numbers of: where they rest in few bits, of them, not of the bytes. */
+struct topt_shape topt_buffer_shape(const struct topt_program *p, int buffer);
 /* Local box, elements and bytes of one of the program's buffers on this rank. */
 struct topt_box topt_buffer_box(const struct topt_session *s, int buffer);
 int64_t topt_buffer_elements(const struct topt_session *s, int buffer);

@@ -35,23 +35,6 @@ static const float level[LEVELS] = {-1.0f,
                                     0.7229568362236023f,
                                     1.0f};
 
-int topt_packed_bits(const struct topt_program *p, int buffer)
-{
-    const struct topt_buffer *b = &p->buffer[buffer];
-    int is_param = b->cls == TOPT_CLASS_PARAM && b->operand >= 0;
-    return is_param && b->elem == TOPT_ELEM_BYTE ? (int)p->model->op[b->op].attrs.bits
-                                                 : 0;
-}
-
-struct topt_shape topt_buffer_shape(const struct topt_program *p, int buffer)
-{
-    const struct topt_buffer *b = &p->buffer[buffer];
-    struct topt_shape s = b->shape;
-    if (topt_packed_bits(p, buffer))
-        memcpy(s.dim, p->model->op[b->op].operand[b->operand].dim, sizeof s.dim);
-    return s;
-}
-
 /* ---- 4 bits -------------------------------------------------------------------------- */
 
 static float largest(const float *x, int64_t n)

@@ -4,10 +4,6 @@
 
 #include "session.h"
 
-/* Bits of a number of a parameter's buffer that rests so; 0: it does not. */
-int topt_packed_bits(const struct topt_program *p, int buffer);
-/* The whole of what a buffer has numbers of: where they rest in few bits, of them, not of the bytes. */
-struct topt_shape topt_buffer_shape(const struct topt_program *p, int buffer);
 /* This rank's numbers into a packed buffer, and back as they are then; 'x' has as many as the buffer's box. */
 void topt_packed_put(struct topt_session *s, int buffer, const float *x);
 void topt_packed_get(const struct topt_session *s, int buffer, float *ret);

@@ -1,7 +1,6 @@
 /* fragment.c - the pieces a program is made of: buffers, instructions, and moves
  * between layouts. */
 #include "fragment.h"
-#include "low.h"
 
 #include <string.h>
 
@@ -96,6 +95,13 @@ int topt_fragment_block(const struct topt_fragments *f, struct topt_buffer b)
                   ? round_up(b.bytes, f->settings->granule_bytes)
                   : topt_block_bytes(f->mesh, f->settings, &b.shape, &b.layout, b.elem);
     return f->sink->alloc(f->sink, &b, f->err);
+}
+
+/* Megatron-LM's activation_func_fp8_input_store: a cast without a scale after forward, and one back before backward
+ * (core/fusions/fused_bias_swiglu.py at d98e8a6). */
+int topt_low_stored(const struct topt_settings *s, const struct topt_op *o)
+{
+    return s->low_activation ? topt_op_gated(o) : -1;
 }
 
 int topt_fragment_operand(const struct topt_fragments *f, int op, int operand,

@@ -47,6 +47,9 @@ struct topt_fragments {
     int fed; /* each device loads its part of the batch alone (operator.c) */
 };
 
+/* The operand that a gated activation reads, where it is kept in 8 bits for backward; -1: none. */
+int topt_low_stored(const struct topt_settings *s, const struct topt_op *o);
+
 /* Buffers of one operator, by operand number; -1 where there is none.  'value' and
  * 'grad' are what its kernels see; 'param' and 'param_grad' what stays of a parameter,
  * which is the same where nothing is sharded over its replicas. */

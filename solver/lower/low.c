@@ -74,13 +74,6 @@ int topt_low_cast_permille(const struct topt_settings *s)
     return recipes[s->low].kept / topt_dtype_bytes(s->dtype);
 }
 
-/* Megatron-LM's activation_func_fp8_input_store: a cast without a scale after forward, and one back before backward
- * (core/fusions/fused_bias_swiglu.py at d98e8a6). */
-int topt_low_stored(const struct topt_settings *s, const struct topt_op *o)
-{
-    return s->low_activation ? topt_op_gated(o) : -1;
-}
-
 /* The tensor's own producer may read it in backward: attention reads its result. */
 int topt_low_kept_permille(const struct topt_settings *s, const struct topt_model *m,
                            int op, int input)

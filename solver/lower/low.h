@@ -27,9 +27,6 @@ int topt_low_moved_permille(const struct topt_settings *s, const struct topt_mod
 int topt_low_kept_permille(const struct topt_settings *s, const struct topt_model *m,
                            int op, int input);
 
-/* The operand that a gated activation reads, where it is kept in 8 bits for backward; -1: none. */
-int topt_low_stored(const struct topt_settings *s, const struct topt_op *o);
-
 /* The casts of an operator's direction on a local box: bytes moved, kernels started. */
 struct topt_low_casts {
     int64_t bytes;

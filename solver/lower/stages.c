@@ -658,7 +658,8 @@ static int64_t host_bytes(const struct stages *x, int stage)
 {
     int64_t bytes = 0;
     for (int c = 0; c < x->nchunks; c++)
-        for (int p = from(x, x->cut[c]); p < from(x, x->cut[c + 1]) && stage_of(x, c) == stage; p++)
+        for (int p = from(x, x->cut[c]);
+             p < from(x, x->cut[c + 1]) && stage_of(x, c) == stage; p++)
             bytes += x->ahead[c] * x->t->bytes[p].saved;
     return bytes;
 }

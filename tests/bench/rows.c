@@ -414,9 +414,9 @@ struct topt_model *row_model(const struct row *r, int64_t batch)
     struct topt_model_stats stats;
     struct topt_import_options o = {.batch = batch,
                                     .seq = r->seq,
-                                     .document_length = r->documents,
-                                     .train = *r->train ? r->train : NULL,
-                                     .apart = r->context > 1 ? TOPT_APART_HEADS : 0};
+                                    .document_length = r->documents,
+                                    .train = *r->train ? r->train : NULL,
+                                    .apart = r->context > 1 ? TOPT_APART_HEADS : 0};
     json_t *of = entry_of(r);
     const json_t *source = json_object_get(of, "config");
     int64_t positions =

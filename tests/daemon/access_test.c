@@ -133,6 +133,7 @@ static const struct {
               {"GET /v1/plans", ROLE_USER},
               {"GET /v1/plans/{id}", ROLE_USER},
               {"GET /v1/plans/{id}/launch", ROLE_USER},
+              {"GET /v1/queue", ROLE_USER},
               {"GET /v1/plans/{id}/schedule", ROLE_USER},
               {"GET /v1/tasks", ROLE_USER},
               {"GET /v1/observations", ROLE_USER},

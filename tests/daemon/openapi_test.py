@@ -56,6 +56,7 @@ NEEDS[("offload", "core_attn,attn_proj")] = {"framework": "megatron"}
 NEEDS |= {("schedule", name): {"framework": "megatron"} for name in ("combined-1f1b", "combined-dualpipev")}
 # Good values that the models of the test are no models for: what the refusal says.
 NO_MODEL = {("schedule", name): "and the model has none" for name in ("combined-1f1b", "combined-dualpipev")}
+NO_MODEL[("offload", "core_attn,attn_proj")] = "the model has no such part"
 BESIDE = {"price": {"samples": 1000}, "as_is": {"mode": "mini-time", "gpus": 2, "degrees": "mbs=1"}}  # of any value
 
 

@@ -27,9 +27,9 @@
 static struct topt_hw *make_cluster(int nodes, int per_node, int local_mb, int far_mb,
                                     int latency_ns)
 {
-    return made_up_cluster(&(struct made_up){
-        nodes, per_node, .node_mb = local_mb, .node_ns = latency_ns, .cluster_mb = far_mb,
-        .cluster_ns = 4 * latency_ns});
+    return made_up_cluster(&(struct made_up){nodes, per_node, .node_mb = local_mb,
+                                             .node_ns = latency_ns, .cluster_mb = far_mb,
+                                             .cluster_ns = 4 * latency_ns});
 }
 
 static struct topt_hw *random_cluster(uint64_t *seed)

@@ -46,8 +46,8 @@ static void test_within(const struct question *q)
     json_t *ours = frontier(&r, "ft");
     for (int i = 0; i < PARTS; i++) {
         json_t *theirs = frontier(&r, parts[i]);
-        ok(npoints(theirs) && covers(ours, theirs), "%s, %d GPUs: nothing of %s is better than ours",
-           q->model, q->gpus, parts[i]);
+        ok(npoints(theirs) && covers(ours, theirs),
+           "%s, %d GPUs: nothing of %s is better than ours", q->model, q->gpus, parts[i]);
         json_decref(theirs);
     }
     json_t *fastest = frontier(&r, "right-end");
@@ -58,7 +58,8 @@ static void test_within(const struct question *q)
     r.factors = TOPT_FACTOR_ZERO;
     if (q->sharding) {
         json_t *sharded = frontier(&r, "ft"), *spread = frontier(&r, "tofu");
-        ok(npoints(spread) && covers(sharded, spread), "nothing of tofu is better than ours with sharding");
+        ok(npoints(spread) && covers(sharded, spread),
+           "nothing of tofu is better than ours with sharding");
         json_decref(sharded);
         json_decref(spread);
     }
@@ -360,7 +361,8 @@ static void test_plain_steps(void)
     request(&r, &rnn, &model, &hw);
     json_t *ours = frontier(&r, "ft"), *plain = frontier(&r, "ft-plain"),
            *elimination = frontier(&r, "ft-elimination");
-    ok(npoints(ours) && covers(ours, plain) && covers(plain, elimination) && covers(elimination, ours),
+    ok(npoints(ours) && covers(ours, plain) && covers(plain, elimination) &&
+           covers(elimination, ours),
        "the RNN: ft, ft-plain and ft-elimination find the same");
     ok(work(plain) > 0 && work(elimination) >= 5 * work(plain),
        "elimination adds up %.1f times the pairs",
