@@ -19,7 +19,7 @@ static struct topt_hw *made_up_cluster(const struct made_up *c)
 {
     char text[1200];
     struct topt_error err = {0};
-    double flops = c->flops ? c->flops : 1e9;
+    double flops = c->flops > 0 ? c->flops : 1e9;
     snprintf(
         text, sizeof text,
         "{\"format\":\"topt-hw/1\",\"name\":\"random\",\"nodes\":%d,\"gpus_per_node\":%d,"
