@@ -414,8 +414,9 @@ static int64_t unscaled_bytes(const struct topt_tally *t, int gradient)
     return (2 * 4 + (each < 4 ? each + 4 : 0)) * numbers;
 }
 
-/* CPU Adam reads and writes so much of the rate of the host's memory: 2.57 s for 10^10 numbers of 28 bytes on two Xeon
- * Platinum 8168 with 256 GB/s (Ren et al., ZeRO-Offload, 2021, table 4: recalled, assumed). */
+/* CPU Adam reads and writes so much of the rate of the host's memory, at 28 bytes a number: 0.22 s for 10^9 numbers is
+ * 0.50 of it, 1.03 s for 4 * 10^9 and 2.57 s for 10^10 are 0.43 (Ren et al., ZeRO-Offload, arXiv 2101.06840, table 4, read
+ * in a copy by others, 2026-11), on a DGX-2, whose two Xeon Platinum 8168 have 256 GB/s (recalled). */
 static const double HOST_UPDATE_SHARE = 0.43;
 
 void topt_tally_offload(struct topt_tally *t, const struct topt_host_traffic *h)

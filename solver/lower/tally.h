@@ -58,8 +58,8 @@ struct topt_tally {
     int64_t live;
     int64_t output_bytes; /* of an operator that is not fused; made inside too */
     int muted;            /* buffers made now are counted elsewhere */
-    int64_t
-        len[TOPT_MAX_OPDIMS]; /* local box of the operator whose kernels are written */
+    /* local box of the operator whose kernels are written */
+    int64_t len[TOPT_MAX_OPDIMS];
     const struct topt_buffer *named; /* those that instructions name: mostly 'buffer' */
     int nbuffers;
     struct topt_buffer buffer[TOPT_TALLY_BUFFERS];

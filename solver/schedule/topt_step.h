@@ -37,8 +37,8 @@ enum topt_during {
 struct topt_part_time {
     TOPT_PART_TIMES(TOPT_PART_MEMBER)
     int64_t asks; /* not 0: first the host waits for the device, which tells it sizes */
-    int64_t
-        ahead_ns; /* of waited_ns, what backward waits before it computes, not after */
+    /* of waited_ns, what backward waits before it computes, not after */
+    int64_t ahead_ns;
     uint8_t waited_links, gather_links, reduce_links, exchange_links;
 };
 struct topt_piece_time {

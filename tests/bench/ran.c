@@ -138,12 +138,12 @@ struct topt_model *ran_model(const struct row *r, int64_t batch)
 
 /* ---- the plan ------------------------------------------------------------------------------ */
 
-/* Words of a question; a list of the file's, which a space separates, has commas there. */
+/* Words of a question; a list of the file's, which a space or '+' separates, has commas there. */
 static void say(char *to, size_t size, const char *cell)
 {
     snprintf(to, size, "%s", cell);
     for (; *to; to++)
-        *to = *to == ' ' ? ',' : *to;
+        *to = *to == ' ' || *to == '+' ? ',' : *to;
 }
 #define SAY(words, field, cell) say((words).field, sizeof(words).field, cell)
 
@@ -175,6 +175,10 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     SAY(words, overlap, r->overlap);
     SAY(words, eager, r->eager);
     SAY(words, attention, r->attention);
+    char away[sizeof words.offload];
+    row_says(r, "offload", away, sizeof away);
+    if (row_uses(r, "offload"))
+        SAY(words, offload, *away ? away : "activations");
     struct topt_error err = {0};
     struct topt_request q;
     topt_request_init(&q);
@@ -187,7 +191,6 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     q.micro_batches = (int)row_accumulation(r);
     if (row_uses(r, "dispatch"))
         q.settings.dispatch = TOPT_DISPATCH_DEEPEP;
-    q.offload = row_uses(r, "offload") << TOPT_OFFER_ACTIVATIONS;
     q.settings.tensor_overlap = row_uses(r, "async-tensor");
     q.expert = r->expert > 1 ? r->expert : 1;
     q.context = r->context > 1 ? r->context : 0;

@@ -151,7 +151,7 @@ static const struct mechanism {
     {"scan-tensor", NULL, 0},
     {"megatron-fsdp", NULL, 0},
     {"schedule", NULL, 0},
-    /* Of activations, to the host. */
+    /* Of activations, to the host: all that layers keep, or what modules do, "offload=core_attn+attn_proj". */
     {"offload", NULL, 1},
     {"optimizer-in-backward", NULL, 0},
     {"paged-optimizer", NULL, 0},
@@ -181,11 +181,18 @@ static const char *next_word(const char **at, size_t *ret)
     return *ret ? word : NULL;
 }
 
+/* Is a word the name of a mechanism, or that with something behind '='? */
+static int is_word(const char *word, size_t n, const char *name)
+{
+    size_t len = strlen(name);
+    return n >= len && !strncmp(word, name, len) && (n == len || word[len] == '=');
+}
+
 static int has_word(const char *cell, const char *name)
 {
     size_t n;
     for (const char *word; (word = next_word(&cell, &n));)
-        if (n == strlen(name) && !strncmp(word, name, n))
+        if (is_word(word, n, name))
             return 1;
     return 0;
 }
@@ -204,6 +211,16 @@ int row_is_narrow(const struct row *r)
 int row_uses(const struct row *r, const char *mechanism)
 {
     return has_word(r->needs, mechanism);
+}
+
+void row_says(const struct row *r, const char *mechanism, char *ret, size_t size)
+{
+    size_t n, len = strlen(mechanism) + 1;
+    const char *at = r->needs;
+    *ret = '\0';
+    for (const char *word; (word = next_word(&at, &n));)
+        if (n > len && is_word(word, n, mechanism))
+            snprintf(ret, size, "%.*s", (int)(n - len), word + len);
 }
 
 int row_is_costed(const struct row *r)
@@ -311,8 +328,8 @@ static void check(const struct reader *r, const struct row *row, const json_t *m
     for (const char *word; (word = next_word(&needs, &n));) {
         int i = 0;
         while (i < MECHANISMS &&
-               (mechanisms[i].needed || strlen(mechanisms[i].name) != n ||
-                strncmp(mechanisms[i].name, word, n)))
+               (mechanisms[i].needed || !is_word(word, n, mechanisms[i].name) ||
+                (memchr(word, '=', n) && strcmp(mechanisms[i].name, "offload"))))
             i++;
         if (i == MECHANISMS)
             refuse(r, "needs", row->needs, "a word is no mechanism of rows.c");

@@ -91,6 +91,8 @@ int row_needs(const struct row *r, int i);
 int row_is_narrow(const struct row *r);
 /* Is the mechanism one that the column names? */
 int row_uses(const struct row *r, const char *mechanism);
+/* What the column says of it behind '=', into 'ret' of 'size' bytes; "": nothing. */
+void row_says(const struct row *r, const char *mechanism, char *ret, size_t size);
 /* Does ran.c cost it: does it need nothing that plans here lack? */
 int row_is_costed(const struct row *r);
 

@@ -79,6 +79,13 @@ jq '{format: "topt-hw/1", name: "small", like: "h100-80-dgx", host: {memory_byte
 refused "needs at least 119.7 GiB per GPU, whose share of the host's 372.5 GiB is 46.57 GiB" --framework deepspeed --gpus 1 --batch 8 --offload optimizer --hw small.json
 plan --framework deepspeed --gpus 8 --batch 64 --offload optimizer --hw small.json && holds '.host.bytes_per_node <= .host.limit_bytes_per_node'
 check "eight GPUs have room there"
+plan --framework megatron --gpus 8 --batch 64 --offload activations && jq '.host.bytes_per_node, .micro_batches' out >whole
+jq '.host.memory_bytes = 60000000000' small.json >less.json && plan --framework megatron --gpus 8 --batch 64 --offload activations --hw less.json &&
+    jq -e --slurpfile a whole '.host.bytes_per_node <= 60e9 and $a[0] > 60e9 and .micro_batches > $a[1]' out >/dev/null
+check "of activations it limits what GPUs take at a time: $(jq -c '[.host.bytes_per_node, .micro_batches]' out)"
+jq '.host.memory_bytes = 4000000000' small.json >less.json
+refused "needs at least 4.06 GiB per GPU.*or leave activations on the GPUs" --framework megatron --gpus 8 --batch 64 --offload activations --hw less.json
+refused "needs at least 2.89 GiB per GPU" --framework megatron --gpus 8 --batch 64 --degrees pp=2,vp=1,tp=1,zero=1,mbs=1,recompute=none --offload core_attn,attn_proj --hw less.json
 refused "torchtitan does not have it (it has parameters)" --framework torchtitan --offload optimizer
 refused "topt does not have it" --framework topt --offload optimizer
 refused "has no host" --hw p100-4x4 --framework deepspeed --precision f32 --offload optimizer

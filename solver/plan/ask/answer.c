@@ -4,6 +4,7 @@
 #include "plan_check.h"
 #include "document.h"
 #include "grid.h"
+#include "memo.h"
 #include "planning.h"
 #include "free.h"
 #include "request.h"
@@ -304,7 +305,8 @@ int topt_answer_indivisible(const struct topt_planning *m, int64_t gpus,
     return 0;
 }
 
-/* Does what is to rest on the host not even fit there where each device has an equal part?  That is an error. */
+/* Does what is to rest on the host not even fit there where each device has an equal part, or with activations no
+ * strategy's?  That is an error. */
 static int host_is_full(const struct topt_planning *m, int64_t gpus,
                         struct topt_error *err)
 {
@@ -312,7 +314,9 @@ static int host_is_full(const struct topt_planning *m, int64_t gpus,
     const struct topt_least_parameters *p = &m->away;
     int64_t has = topt_hw_host(hw)->memory_bytes, n = topt_hw_gpus_per_node(hw);
     double need = (p->value + p->gradient + p->state) / (double)gpus;
+    int kept = need <= (double)has && m->memo && m->memo->host_bytes;
     char x[32], y[32], z[32];
+    need = kept ? (double)m->memo->host_bytes : need;
     if (!m->request->settings.offload || need <= (double)has)
         return 0;
     return topt_fail(
@@ -322,7 +326,8 @@ static int host_is_full(const struct topt_planning *m, int64_t gpus,
         topt_show_bytes((int64_t)need, x, sizeof x),
         topt_show_bytes(n * has, y, sizeof y), topt_show_bytes(has, z, sizeof z),
         (long long)gpus, gpus == 1 ? "" : "s",
-        m->request->framework->offers[TOPT_OFFER_OPTIMIZER].part
+        kept ? ", or leave activations on the GPUs"
+        : m->request->framework->offers[TOPT_OFFER_OPTIMIZER].part
             ? ", or a smaller --offload-fraction"
             : "");
 }

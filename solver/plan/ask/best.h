@@ -46,8 +46,8 @@ struct topt_best {
     int stopped,
         uniform; /* 'uniform': it is of that space, whatever was to be searched */
     int factors; /* that were searched */
-    int64_t
-        tight_ns; /* of a faster one, which leaves nothing of the device's memory; 0: it is the fastest */
+    /* of a faster one, which leaves nothing of the device's memory; 0: it is the fastest */
+    int64_t tight_ns;
     struct topt_problem_stats stats; /* of the best one's shape */
 };
 

@@ -50,8 +50,8 @@ struct entry {
     struct topt_planning micros; /* of it */
     struct topt_best best, least;
     int64_t search_ns; /* that the best took */
-    struct topt_strategy_cost
-        cost; /* of the plan that the row shows, and its program's peak */
+    /* of the plan that the row shows, and its program's peak */
+    struct topt_strategy_cost cost;
     int64_t peak_bytes;
     int64_t overlapped_ns; /* a step whose gradients travel in buckets behind backward */
     int64_t simulated_ns;  /* ... by the simulation of 'simulates' */

@@ -251,28 +251,19 @@ static int add_uniform_fastest(struct topt_grid_search *s, int64_t limit,
     return rc ? -1 : 0;
 }
 
-/* The options of a request's searches, without limits. */
-static struct topt_search_options options_of(const struct topt_request *r)
-{
-    return (struct topt_search_options){.algorithm =
-                                            topt_algorithm_solver_name(r->algorithm),
-                                        .epsilon = r->epsilon,
-                                        .threads = r->threads,
-                                        .cancel = r->cancel,
-                                        .stop = r->stop,
-                                        .progress = r->progress,
-                                        .max_entries = r->max_entries};
-}
-
 int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t limit,
                     int64_t time_limit, struct topt_solutions *ret,
                     struct topt_error *err)
 {
-    struct solver v = {
-        .s = s, .goal = goal, .o = options_of(s->request), .ret = ret, .err = err};
+    struct solver v = {.s = s,
+                       .goal = goal,
+                       .o = topt_request_searches(s->request),
+                       .ret = ret,
+                       .err = err};
     int rc = 0;
     if (s->space == TOPT_SPACE_UNIFORM)
         return topt_uniform_solve(s, goal, limit, time_limit, ret, err);
+    v.o.epsilon = s->request->epsilon;
     v.o.memory_limit = limit;
     v.o.time_limit = time_limit;
     *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};

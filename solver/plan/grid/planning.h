@@ -17,8 +17,8 @@ struct topt_grid_search;
 /* Models by number of micro-batches are made when asked for, by any of several threads. */
 struct topt_planning {
     const struct topt_request *request;
-    enum topt_tensor_where
-        tensor; /* where tensor parallelism of the uniform space may lie now */
+    /* where tensor parallelism of the uniform space may lie now */
+    enum topt_tensor_where tensor;
     struct topt_tensor_map
         split,     /* what tensor parallelism does, where the row has rules */
         context;   /* ... and context parallelism, where it is asked for */
@@ -45,8 +45,8 @@ struct topt_planning {
     /* The memo of the request's problem (memo.h), which gets what is missing; borrowed,
      * NULL: there is none. */
     struct topt_memo *memo;
-    struct topt_grid_search
-        *parts; /* grids of single pipeline stages, owned; grid.c closes them: */
+    /* grids of single pipeline stages, owned; grid.c closes them: */
+    struct topt_grid_search *parts;
     void (*close_parts)(struct topt_planning *m);
     int n;
     pthread_mutex_t

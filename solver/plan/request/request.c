@@ -189,6 +189,17 @@ int topt_request_tensor_at(const struct topt_request *r, int n)
     return at <= most ? at : -1;
 }
 
+struct topt_search_options topt_request_searches(const struct topt_request *r)
+{
+    return (struct topt_search_options){.algorithm =
+                                            topt_algorithm_solver_name(r->algorithm),
+                                        .threads = r->threads,
+                                        .cancel = r->cancel,
+                                        .stop = r->stop,
+                                        .progress = r->progress,
+                                        .max_entries = r->max_entries};
+}
+
 int64_t topt_request_limit(const struct topt_request *r)
 {
     return r->memory_limit ? r->memory_limit : topt_hw_memory_bytes(r->hw);

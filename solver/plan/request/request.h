@@ -48,6 +48,9 @@ int topt_request_even(const struct topt_request *r);
 
 int64_t topt_request_limit(const struct topt_request *r);
 
+/* The options of its searches, without limits and exact. */
+struct topt_search_options topt_request_searches(const struct topt_request *r);
+
 /* The factors that are searched beside splits on so many devices. */
 int topt_request_factors(const struct topt_request *r, enum topt_space space);
 

@@ -116,9 +116,9 @@ struct topt_request {
      * some of it says so by "brief". */
     const atomic_bool *brief;
     int64_t max_work; /* the same after so much counted work of the search; 0: no limit */
-    int64_t
-        max_entries; /* as of searches: larger tables are decided by heuristic; 0: 2^23 */
-    uint64_t seed;   /* of systems that search at random; 0: theirs */
+    /* as of searches: larger tables are decided by heuristic; 0: 2^23 */
+    int64_t max_entries;
+    uint64_t seed;     /* of systems that search at random; 0: theirs */
     int64_t proposals; /* that these try at most; 0: as many as they think right */
     const char *
         systems; /* comparisons: these rows beside ours, with commas between; NULL: all */
@@ -127,8 +127,8 @@ struct topt_request {
     double seconds;
     void (*arm)(double seconds);
     struct topt_unlike unlike; /* parts 0: devices are alike */
-    int64_t
-        max_table_bytes; /* fail with LIMIT where a problem's costs take more; 0: 4 GiB */
+    /* fail with LIMIT where a problem's costs take more; 0: 4 GiB */
+    int64_t max_table_bytes;
 };
 
 /* Sensible values for everything that is not a pointer. */

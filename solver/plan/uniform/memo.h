@@ -34,8 +34,8 @@ struct topt_memo_points {
     int known;
     struct topt_search_stats work;
     int n;
-    struct topt_memo_point
-        *at; /* sums of bytes ascending, of times strictly descending; owned */
+    /* sums of bytes ascending, of times strictly descending; owned */
+    struct topt_memo_point *at;
 };
 
 struct topt_memo_entry {
@@ -71,8 +71,10 @@ struct topt_memo {
     struct topt_memo_grid **at; /* by nodes, then devices a node */
     int64_t searches;           /* variants that were priced or searched */
     size_t bytes;               /* of points and variants */
-    struct topt_memo
-        *lora; /* of the model with adapters, which answers offer; NULL: nothing */
+    /* the least that a strategy leaves on the host which has no room; 0: none */
+    int64_t host_bytes;
+    /* of the model with adapters, which answers offer; NULL: nothing */
+    struct topt_memo *lora;
 };
 
 /* A variant of a grid, empty where nothing is known of it; NULL without memory. */

@@ -56,9 +56,10 @@ struct fold {
 
 /* ---- what is missing --------------------------------------------------------------- */
 
+/* INT64_MAX, what has no room on the host or is not looked at, always is. */
 static int beyond(int64_t value, int64_t limit)
 {
-    return limit && value > limit;
+    return value > (limit ? limit : INT64_MAX - 1);
 }
 
 /* The problem whose floor was asked for last may be that of a stage on as many devices. */
@@ -90,20 +91,6 @@ static int price(struct fold *f)
     return 0;
 }
 
-/* The options of searches; nothing in them depends on the question but who may end them. */
-static struct topt_search_options options_of(const struct topt_request *r,
-                                             int64_t memory_limit)
-{
-    return (struct topt_search_options){.algorithm =
-                                            topt_algorithm_solver_name(r->algorithm),
-                                        .memory_limit = memory_limit,
-                                        .threads = r->threads,
-                                        .cancel = r->cancel,
-                                        .stop = r->stop,
-                                        .progress = r->progress,
-                                        .max_entries = r->max_entries};
-}
-
 /* Do these cost what degrees before them did, of a strategy? */
 static int serves(const struct costs *x, const struct topt_costing *k)
 {
@@ -125,6 +112,16 @@ static struct costs *open_costs(struct fold *f, const struct topt_costing *k)
     return x->of ? x : NULL;
 }
 
+/* What a strategy holds; INT64_MAX, which is more than any limit, where the host has no room for what it leaves there. */
+static int64_t held(struct fold *f, const struct topt_strategy_cost *cost)
+{
+    int64_t away = cost->host_bytes, *least = &f->memo->host_bytes;
+    if (away <= topt_hw_host(f->s->request->hw)->memory_bytes)
+        return cost->memory_bytes;
+    *least = *least ? topt_min(*least, away) : away;
+    return INT64_MAX;
+}
+
 /* Prices leave out communication that overlaps, and bytes that come and go: a strategy's time and
  * memory are those of its schedule. */
 static int put_cost(struct fold *f, const struct topt_strategy *s, int64_t *memory,
@@ -139,7 +136,7 @@ static int put_cost(struct fold *f, const struct topt_strategy *s, int64_t *memo
         return 0;
     if (!(a = open_costs(f, &k)) || topt_evaluate_strategy(a->of, s, &cost, NULL, f->err))
         return -1;
-    *memory = cost.memory_bytes;
+    *memory = held(f, &cost);
     *time = cost.time_ns;
     return 0;
 }
@@ -163,6 +160,9 @@ static int cost_staged(struct fold *f, const struct topt_strategy *s, int stays,
                           : topt_evaluate_strategy(a->of, s, ret, NULL, f->err))
         return -1;
     a->evaluated = stays ? s : NULL;
+    ret->memory_bytes = held(f, ret);
+    if (ret->memory_bytes == INT64_MAX)
+        ret->stage.stages = 0;
     f->too_large = beyond(ret->memory_bytes, f->memory_limit);
     return 0;
 }
@@ -242,7 +242,8 @@ static int search(struct fold *f, enum topt_goal goal,
 static int find(struct fold *f, enum topt_goal goal, int64_t limit,
                 struct topt_memo_points *ret)
 {
-    struct topt_search_options o = options_of(f->s->request, limit);
+    struct topt_search_options o = topt_request_searches(f->s->request);
+    o.memory_limit = limit;
     struct topt_solutions found;
     int rc = 0;
     if (!ret->known) {
@@ -271,7 +272,7 @@ static int matters(const struct fold *f, int64_t memory, int64_t time)
 {
     switch (f->goal) {
     case TOPT_GOAL_LEAST:
-        return !f->memory_limit || memory < f->memory_limit;
+        return memory < (f->memory_limit ? f->memory_limit : INT64_MAX);
     case TOPT_GOAL_FASTEST:
         return !beyond(memory, f->memory_limit) && !beyond(time, f->time_limit);
     default:
@@ -411,8 +412,9 @@ static int add_frontier(struct fold *f)
 /* Search for this question alone. */
 static int add_unproven(struct fold *f)
 {
-    struct topt_search_options o = options_of(f->s->request, f->memory_limit);
+    struct topt_search_options o = topt_request_searches(f->s->request);
     struct topt_solutions found;
+    o.memory_limit = f->memory_limit;
     o.time_limit = f->time_limit;
     int rc = search(f, f->goal, &o, &found);
     for (int i = 0; i < found.n && !rc; i++) {
@@ -628,8 +630,8 @@ struct candidate {
     struct topt_degrees degrees;
     struct topt_degrees *priced_as;
     int64_t least;
-    int64_t
-        first; /* with recomputation of the first layers alone; INT64_MAX: not looked at */
+    /* with recomputation of the first layers alone; INT64_MAX: not looked at */
+    int64_t first;
     int done, too_large; /* looked at; what is fastest on a stage holds too much */
     int64_t hidden_ns;   /* at most, by passes that run as one */
     int64_t paired_ns;   /* ... where they do, the same for each order; -1: not known */
@@ -1036,16 +1038,13 @@ static int add_stages(struct fold *f, struct candidates all)
     int binds =
         all.n && (f->ret->n ? f->ret->at[0].degrees.recompute : f->time_limit > 0);
     for (int i = 0; i < all.n && binds && !rc; i++)
-        if (all.at[i].rough && all.at[i].first < INT64_MAX &&
-            !beyond(all.at[i].first, f->time_limit))
+        if (all.at[i].rough && !beyond(all.at[i].first, f->time_limit))
             rc = sharpen(f, &all.at[i]);
     if (binds)
         qsort(all.at, (size_t)all.n, sizeof *all.at, by_first);
-    for (int i = 0; i < all.n && binds && !rc && all.at[i].first < INT64_MAX &&
-                    !beyond(all.at[i].first, f->time_limit);
-         i++) {
+    for (int i = 0; i < all.n && binds && !rc && !beyond(all.at[i].first, f->time_limit);
+         i++)
         rc = is_canceled(f) || add_first_of(f, &all.at[i]);
-    }
     free(all.at);
     return rc ? -1 : 0;
 }
@@ -1097,6 +1096,8 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
         rc = add_stages(&f, all);
     if (f.own && s->planning->memo) /* it is a search, though of no use to others */
         s->planning->memo->searches += f.own->searches;
+    if (f.own && s->planning->memo && f.own->host_bytes)
+        s->planning->memo->host_bytes = f.own->host_bytes;
     topt_problem_destroy(f.beside);
     for (int i = 0; i < EVALUATORS; i++)
         topt_evaluator_destroy(f.costs[i].of);

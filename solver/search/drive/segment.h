@@ -18,8 +18,8 @@ struct segment {
     enum segment_state state;
     int depth;
     struct topt_cost left, right, corner;
-    int64_t
-        slowest; /* of what is wanted at all: an end that is slower stands for nothing */
+    /* of what is wanted at all: an end that is slower stands for nothing */
+    int64_t slowest;
     struct found_strategy middle;   /* its choices are owned */
     int64_t time, memory, explored; /* the weighted sum: see struct scalar_pass */
     int64_t reached; /* 'explored' as its share of the work ran out; 0: it did not */

@@ -49,8 +49,8 @@ struct choice {
     struct topt_config config;
     uint8_t hub_keep; /* hubs */
     struct topt_cost cost;
-    struct topt_cost
-        ends; /* of these, bytes that stay beside passes of micro-batches, and time before and after */
+    /* of these, bytes that stay beside passes of micro-batches, and time before and after */
+    struct topt_cost ends;
     int64_t recomputed; /* bytes that are recomputed */
     int64_t transient;  /* rounded */
     int64_t waiting;    /* bytes of the output where it waits; 0 where no cap applies */

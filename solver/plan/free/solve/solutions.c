@@ -98,7 +98,8 @@ int topt_solutions_reduce(struct topt_solutions *s, struct topt_error *err)
     }
     qsort(order, (size_t)s->n, sizeof *order, by_cost);
     for (int i = 0; i < s->n; i++) {
-        if (n > 0 && order[i]->time_ns >= s->at[n - 1].time_ns)
+        if (order[i]->memory_bytes == INT64_MAX || /* never fits */
+            (n > 0 && order[i]->time_ns >= s->at[n - 1].time_ns))
             topt_strategy_destroy(order[i]->strategy);
         else
             s->at[n++] = *order[i];
