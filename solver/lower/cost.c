@@ -12,6 +12,7 @@
 #include "tally.h"
 #include "topt_minmax.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- operators --------------------------------------------------------------------- */
@@ -275,6 +276,39 @@ static int keeps_input(const struct topt_costing *k, int op, int input)
                 k->model->op[op].spec->eager;
     return topt_reads_back(k->model, op, input) && !eager &&
            !weighs_outputs(k, op, input);
+}
+
+/* Thousandths of operand 'x' of an operator that are kept at least. */
+static int64_t least_kept(const struct topt_costing *k, int op, int x,
+                          const uint8_t *again)
+{
+    const struct topt_op *o = &k->model->op[op];
+    if (o->operand[x].role == TOPT_SAVED)
+        return again && (again[op] == TOPT_AGAIN_ALL || again[op] == TOPT_AGAIN_SAVED)
+                   ? 0
+                   : 1000;
+    for (int i = 0; i < o->ninputs; i++)
+        if (o->input[i] == x && keeps_input(k, op, i) &&
+            !(again &&
+              again[k->model->tensor[o->operand[x].tensor].producer] == TOPT_AGAIN_ALL))
+            return topt_min(1000, topt_low_kept_permille(k->settings, k->model, op, i));
+    return 0;
+}
+
+double topt_least_kept_bytes(const struct topt_model *m, const struct topt_settings *s,
+                             const uint8_t *again)
+{
+    struct topt_costing k = {.model = m, .settings = s};
+    char *seen = calloc((size_t)m->ntensors + 1, 1);
+    double ret = 0;
+    for (int i = 0; i < m->nops && seen; i++)
+        for (int x = 0; x < m->op[i].spec->noperands; x++) {
+            int64_t kept = least_kept(&k, i, x, again);
+            if (kept && topt_op_keeps(m, &m->op[i], x, seen))
+                ret += (double)topt_operand_numbers(&m->op[i], x) * (double)kept / 1000;
+        }
+    free(seen);
+    return ret * topt_dtype_bytes(s->dtype);
 }
 
 struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, int input,

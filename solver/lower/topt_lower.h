@@ -267,6 +267,11 @@ struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
                                                    const struct topt_settings *s,
                                                    int experts);
 
+/* Bytes that backward reads of a pass and that every strategy keeps, or has on the host, over all devices; 'again': what
+ * runs again in backward (enum topt_again, by operator), NULL: nothing.  0 without memory, which is a bound as well. */
+double topt_least_kept_bytes(const struct topt_model *m, const struct topt_settings *s,
+                             const uint8_t *again);
+
 /* The choice of one use of a tensor for backward (the paper's tensor reuse). */
 enum topt_keep {
     TOPT_KEEP_AFTER, /* keep the copy in the consumer's layout, where backward reads it */

@@ -870,6 +870,10 @@ void topt_blocks_fini(struct topt_blocks *b);
 /* Numbers of a whole operand, and all that an operator's parameters hold. */
 int64_t topt_operand_numbers(const struct topt_op *op, int operand);
 double topt_op_parameters(const struct topt_op *op);
+/* Does backward keep this operand of the operator's own?  A tensor counts with the first that is asked for: 'seen', by
+ * tensor, is 0 at first. */
+int topt_op_keeps(const struct topt_model *m, const struct topt_op *op, int operand,
+                  char *seen);
 /* Numbers that people check first.  flops_per_sample counts what kernels compute, forward and
  * backward.  model_flops_per_sample is the numerator of model FLOPs utilization (PaLM, Chowdhery et
  * al. 2022, appendix B): three times the matrix products of forward, as if all parameters were

@@ -2,8 +2,8 @@
 # deepseek.sh SOURCE TOPT - DeepSeek-V3 at the degrees that its report trained it with (DeepSeek-AI, DeepSeek-V3, 2024): 2,048 H800
 # with 80 GB, 16 stages by DualPipe, which are two mirrored copies of 8 stages of two chunks, experts over 64 GPUs, ZeRO-1, FP8 by
 # blocks, no tensor parallelism.  With all that the report says is recomputed or kept in fewer bits it fits; without one of these it
-# does not.  The limit is what the search is given to look around; what is found fits the 76 GiB that such a GPU has beside its
-# driver's reserve.  What no framework of the table has (attention's result kept in 12 bits, moving averages on the host) is not counted.
+# does not.  The limit is the 76 GiB that such a GPU has beside its driver's reserve.  What no framework of the
+# table has (attention's result kept in 12 bits, moving averages on the host) is not counted.
 . "$1/tests/tap.sh"
 topt=$2
 cat >v3.json <<'M'
@@ -19,7 +19,7 @@ ran() # MODULES OPTIONS...
 {
     modules=$1
     shift
-    "$topt" plan v3.json --hw h800.json --gpus 2048 --memory 78GiB --batch 15360 --seq 4096 --framework megatron --dispatch deepep --json \
+    "$topt" plan v3.json --hw h800.json --gpus 2048 --batch 15360 --seq 4096 --framework megatron --dispatch deepep --json \
         --degrees "tp=1,pp=8,vp=2,ep=64,mbs=1,zero=1,recompute=$modules" --schedule combined-dualpipev "$@" 2>err
 }
 all=layernorm+mla_up_proj+mlp+shared_experts

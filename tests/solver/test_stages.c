@@ -70,7 +70,18 @@ static void see_first(struct seen *x, const struct topt_costing *k,
         }
 }
 
-static void see(struct seen *x, struct topt_grid_search *s, const struct topt_degrees *d,
+/* Is nothing that fits refused before its operators are priced?  'grid': of one stage's devices. */
+static int is_bounded(const struct topt_grid_search *grid, const struct topt_degrees *d,
+                      int64_t memory_bytes)
+{
+    double kept = topt_planning_kept(grid->planning, d->recompute);
+    return memory_bytes >=
+           topt_grid_least_stage_bytes(
+               grid, d, (int64_t)(kept / (double)d->micro_batches / grid->mesh.devices));
+}
+
+static void see(struct seen *x, struct topt_grid_search *s,
+                const struct topt_grid_search *grid, const struct topt_degrees *d,
                 const struct topt_strategy *plan, int first)
 {
     struct topt_costing k;
@@ -85,8 +96,9 @@ static void see(struct seen *x, struct topt_grid_search *s, const struct topt_de
         most = c.stage.bytes[i] > most ? c.stage.bytes[i] : most;
     for (int i = 0; i < c.stage.chunks; i++)
         layers += c.stage.layers[i];
-    if (d->stages > 1 && (most != c.memory_bytes || layers != s->planning->layers ||
-                          c.stage.stages != d->stages))
+    if (d->stages > 1 &&
+        (most != c.memory_bytes || layers != s->planning->layers ||
+         c.stage.stages != d->stages || !is_bounded(grid, d, c.memory_bytes)))
         x->bad = 1;
     if (c.memory_bytes <= x->limit && (!x->time_ns || c.time_ns < x->time_ns)) {
         x->time_ns = c.time_ns;
@@ -117,7 +129,7 @@ static void see_degrees(struct seen *x, struct topt_grid_search *s,
         x->bad |= topt_solve_frontier(p, &o, &all, NULL) != 0;
         for (int i = 0; i < all.n; i++)
             if (stages == 1 || i == 0 || i == all.n - 1)
-                see(x, s, &d, all.at[i].strategy, stages > 1 && i == all.n - 1);
+                see(x, s, grid, &d, all.at[i].strategy, stages > 1 && i == all.n - 1);
     }
     topt_solutions_fini(&all);
     topt_problem_destroy(p);
@@ -174,8 +186,41 @@ static void see_all(struct seen *x, struct topt_planning *m, int64_t gpus)
 
 /* What is found of random questions. */
 struct found {
-    int same, staged, shared_out, first;
+    int same, staged, shared_out, first, lean;
 };
+
+/* The devices of a cluster, with so many usable bytes; NULL: failed. */
+static struct topt_hw *with_memory(const struct topt_hw *hw, int64_t bytes)
+{
+    json_t *doc = topt_hw_to_json(hw);
+    int64_t reserve = topt_hw_capacity_bytes(hw) - topt_hw_memory_bytes(hw);
+    json_object_set_new(json_object_get(doc, "device"), "memory_bytes",
+                        json_integer(bytes + reserve));
+    struct topt_hw *ret = topt_hw_from_json(doc, NULL);
+    json_decref(doc);
+    return ret;
+}
+
+/* Are an answer's layers cut otherwise than where devices have more memory? */
+static int is_lean(struct topt_planning *m, const struct topt_best *b,
+                   const struct topt_hw *hw)
+{
+    struct topt_grid_search s;
+    struct topt_costing k;
+    struct topt_strategy_cost small, large;
+    int ret = 0;
+    if (!b->found ||
+        topt_grid_open(&s, m, b->mesh.nodes, b->mesh.per_node, TOPT_GOAL_FASTEST, NULL))
+        return 0;
+    if (!topt_grid_costing(&s, &b->solution.degrees, &k, NULL) &&
+        !topt_cost_strategy(&k, b->solution.strategy, &small, NULL)) {
+        k.hw = hw;
+        ret = !topt_cost_strategy(&k, b->solution.strategy, &large, NULL) &&
+              memcmp(small.stage.layers, large.stage.layers, sizeof small.stage.layers);
+    }
+    topt_grid_close(&s);
+    return ret;
+}
 
 static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
 {
@@ -187,15 +232,22 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
     struct topt_best b = {.found = 0};
     struct topt_error err = {0};
     int experts = number % 2 ? 2 << random_below(&seed, 4) : 0;
+    /* Some have ends that weigh little, and devices that can't hold the fastest cut. */
+    int deep = number % 4 == 2;
     struct topt_model *model =
-        decoder(2 + random_below(&seed, 6), 64 << random_below(&seed, 4),
-                1000 << random_below(&seed, 6), 4 << random_below(&seed, 3), experts);
+        deep ? decoder(5 + random_below(&seed, 7), 64 << random_below(&seed, 2), 256,
+                       32 << random_below(&seed, 2), 0)
+             : decoder(2 + random_below(&seed, 6), 64 << random_below(&seed, 4),
+                       1000 << random_below(&seed, 6), 4 << random_below(&seed, 3),
+                       experts);
     topt_request_init(&r);
     r.model = model;
     r.hw = hw;
     r.threads = 1;
-    r.pipeline = random_below(&seed, 4) ? 0 : 2; /* asked for, or searched */
-    r.context = number % 5 ? 0 : 2;
+    r.pipeline = deep ? 4 : random_below(&seed, 4) ? 0 : 2; /* asked for, or searched */
+    r.context = number % 5 || deep ? 0 : 2;
+    r.fixed.micro_batch = deep; /* of one sample: many are in flight */
+    r.fixed.any |= deep;
     if (!model ||
         topt_framework_find(frameworks[random_below(&seed, 2)], &r.framework, &err) ||
         topt_request_complete(&r, &err) || topt_planning_init(&m, &r, &err)) {
@@ -203,12 +255,22 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
         topt_model_destroy(model);
         return;
     }
-    int64_t n = gpus[random_below(&seed, 4)];
+    int64_t n =
+        deep ? r.pipeline << random_below(&seed, 2) : gpus[random_below(&seed, 4)];
+    struct topt_hw *small = NULL;
     struct seen x = {.r = &r, .limit = INT64_MAX};
     see_all(&x, &m, n);
-    if (random_below(&seed, 3)) { /* a limit that the fastest may not keep */
+    if (deep || random_below(&seed, 3)) { /* a limit that the fastest may not keep */
         x.limit = x.memory_bytes - x.memory_bytes / (2 + random_below(&seed, 20));
         x.time_ns = 0;
+        if (deep && x.memory_bytes) {
+            x.limit = x.memory_bytes - x.memory_bytes / (8 << random_below(&seed, 5));
+            small = with_memory(hw, x.limit);
+            r.hw = small ? small : hw;
+            x.bad |= !small;
+            topt_planning_fini(&m);
+            x.bad |= topt_planning_init(&m, &r, &err) != 0;
+        }
         see_all(&x, &m, n);
     }
     if (x.recomputes && x.first_ns && x.first_ns < x.time_ns) {
@@ -217,9 +279,11 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
     }
     int rc = topt_count_solve(&m, n, x.limit == INT64_MAX ? 0 : x.limit, 0,
                               TOPT_GOAL_FASTEST, &b, &err);
-    int same = !rc && !x.bad && (b.found ? b.solution.time_ns : 0) == x.time_ns;
+    int same = !rc && !x.bad &&
+               (b.found ? b.tight_ns ? b.tight_ns : b.solution.time_ns : 0) == x.time_ns;
     ret->same += same;
     ret->staged += b.found && b.solution.degrees.stages > 1;
+    ret->lean += small && is_lean(&m, &b, hw);
     ret->shared_out += b.found && b.solution.degrees.expert > 1;
     if (!same)
         printf(
@@ -229,6 +293,7 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
             x.bad ? ", bad" : "", err.text);
     topt_best_fini(&b);
     topt_planning_fini(&m);
+    topt_hw_destroy(small);
     topt_model_destroy(model);
 }
 
@@ -295,6 +360,8 @@ int main(int argc, char **argv)
     ok(n.staged >= all / 10, "%d of them have pipeline stages", n.staged);
     ok(all < 60 || n.first > 0, "%d recompute the first layers of each chunk alone",
        n.first);
+    ok(all < 60 || n.lean > 0, "%d are cut for devices that can't hold the fastest cut",
+       n.lean);
     ok(n.shared_out >= all / 20, "%d share experts out", n.shared_out);
     check_ends(hw);
     topt_hw_destroy(hw);

@@ -551,9 +551,7 @@ static int gives_parameter(const struct topt_op *op)
     return param && !data;
 }
 
-/* Does backward keep this operand of its own?  A tensor counts with the first that
- * needs it, a parameter's copy with nobody. */
-static int keeps(const struct topt_model *m, const struct topt_op *op, int o, char *seen)
+int topt_op_keeps(const struct topt_model *m, const struct topt_op *op, int o, char *seen)
 {
     const struct topt_operand *x = &op->operand[o];
     if (!(op->reads_back >> o & 1) || !x->present)
@@ -587,7 +585,7 @@ void topt_model_kind_stats(const struct topt_model *m, const char *kind,
                 ret->parameters += topt_operand_numbers(op, o);
                 ret->trained += op->attrs.frozen ? 0 : topt_operand_numbers(op, o);
             }
-            if (keeps(m, op, o, seen) && counts)
+            if (topt_op_keeps(m, op, o, seen) && counts)
                 kept += (double)topt_operand_numbers(op, o) * 4;
         }
     }

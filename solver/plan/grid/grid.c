@@ -650,31 +650,14 @@ static double of_most_layers(const struct topt_grid_search *s,
     return (double)q / layers * (stays * v->virtual_stages + kept * (double)ahead);
 }
 
-/* The micro-batches that stages have in flight: their mean, which of 1F1B is (stages + 1) / 2, or those of the
- * second stage, whose chunks have no fewer layers than the even cut, rounded down. */
-static double in_flight(const struct topt_grid_search *s, const struct topt_degrees *v)
-{
-    double mean = (v->stages + 1) / 2.0, chunks = (double)v->stages * v->virtual_stages;
-    int layers = s->planning->layers / (int)chunks;
-    struct topt_order_shape shape = {v->stages, v->virtual_stages, v->micro_batches};
-    struct topt_order_plan plan;
-    if (v->stages < 3)
-        return mean;
-    topt_order_plan(&topt_orders[v->order], &shape, 1, &plan);
-    double second =
-        layers * chunks / s->planning->layers * (double)plan.ahead / v->virtual_stages;
-    return second > mean ? second : mean;
-}
-
-/* Each stage holds its part of parameters and states, and what micro-batches in flight keep.  A fifth is left
- * for uneven cuts. */
+/* Each stage holds its part of parameters and states, and what micro-batches in flight keep, in the mean of 1F1B
+ * (stages + 1) / 2 of them.  A fifth is left for uneven cuts. */
 int64_t topt_grid_least_stage_bytes(const struct topt_grid_search *s,
                                     const struct topt_degrees *v, int64_t kept_bytes)
 {
-    double kept = kept_bytes ? (double)kept_bytes * in_flight(s, v) : 0;
-    double stays = (double)topt_grid_stays_bytes(s, v);
-    double even = (stays + kept) / v->stages;
-    return (int64_t)(0.8 * fmax(even, of_most_layers(s, v, stays, (double)kept_bytes)));
+    double kept = (double)kept_bytes, stays = (double)topt_grid_stays_bytes(s, v);
+    double even = (stays + kept * (v->stages + 1) / 2) / v->stages;
+    return (int64_t)(0.8 * fmax(even, of_most_layers(s, v, stays, kept)));
 }
 
 int64_t topt_grid_stays_bytes(const struct topt_grid_search *s,

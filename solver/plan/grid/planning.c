@@ -33,24 +33,6 @@ static int64_t heads_of(const struct topt_model *m)
     return all;
 }
 
-/* The numbers that backward reads and that are recomputed instead of kept, under enum topt_again by operator; a tensor
- * counts with its producer. */
-static double discarded(const struct topt_model *m, const uint8_t *again)
-{
-    double numbers = 0;
-    for (int i = 0; i < m->nops; i++) {
-        const struct topt_op *o = &m->op[i];
-        int runs = again[i] == TOPT_AGAIN_ALL || again[i] == TOPT_AGAIN_SAVED;
-        for (int x = 0; runs && x < o->spec->noperands; x++)
-            if (o->operand[x].role == TOPT_SAVED && o->operand[x].present &&
-                o->reads_back >> x & 1)
-                numbers += (double)topt_operand_numbers(o, x);
-        if (again[i] == TOPT_AGAIN_ALL)
-            numbers += (double)topt_operand_numbers(o, o->output);
-    }
-    return numbers;
-}
-
 /* What is recomputed where anything is: whole layers, or what was asked for. */
 static int find_modules(struct topt_planning *m, struct topt_error *err)
 {
@@ -61,9 +43,8 @@ static int find_modules(struct topt_planning *m, struct topt_error *err)
         return 0;
     if (topt_modules_again(r->model, &r->settings, m->modules, &again, NULL, err))
         return -1;
-    double kept = m->activation_bytes -
-                  discarded(r->model, again) * topt_dtype_bytes(r->settings.dtype);
-    m->kept_bytes = kept < 0 ? 0 : kept;
+    if (m->activation_bytes > 0)
+        m->kept_bytes = topt_least_kept_bytes(r->model, &r->settings, again);
     free(again);
     return 0;
 }
@@ -178,8 +159,6 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
     int searched = topt_request_widest(r, r->space) & TOPT_FACTOR_MICRO;
     int all = searched && may_split_batch(r), n = 0;
     int papers = topt_accounting_is_papers(r->settings.accounting);
-    struct topt_model_stats stats;
-    topt_model_stats(r->model, &stats);
     *m = (struct topt_planning){
         .request = r,
         .tensor = (enum topt_tensor_where)topt_request_tensor_at(r, 0),
@@ -192,9 +171,7 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
         .experts = topt_request_experts(r) ? topt_model_experts(r->model) : 0,
         .activation_bytes = papers || r->settings.offload & TOPT_OFFLOAD_KEPT
                                 ? 0
-                                : (double)stats.activation_bytes_per_sample / 4 *
-                                      topt_dtype_bytes(r->settings.dtype) *
-                                      (double)r->model->batch};
+                                : topt_least_kept_bytes(r->model, &r->settings, NULL)};
     for (int64_t u = 1; u <= batch; u++)
         n += all ? batch % u == 0 : u == given;
     if (given < 1 || n == 0 || batch % given)
