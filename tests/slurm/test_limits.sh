@@ -90,7 +90,7 @@ gets 2/8/gres:gpu:4 "8 GPUs" "two nodes" $fast --topt-gpus=8 -p twice
 gets 1/1/gres:gpu:4 "more than -N 1 in partition 'twice', 4 GPUs per node: 8 GPUs on 2 nodes would be 1." "-N 1, and what more nodes would give" \
     --topt-mode=mini-parallelism --topt-model=model.json --topt-batch=8 --topt-seq=64 -p twice -N 1 --topt-memory=8MiB
 refused "within -N 1 in partition 'twice', 4 GPUs per node: nothing fits; it fits on 8 GPUs on 2 nodes" "-N 1 that is too few" \
-    --topt-mode=mini-parallelism --topt-model=model.json --topt-batch=8 --topt-seq=64 -p twice -N 1 --topt-memory=6MiB
+    --topt-mode=mini-parallelism --topt-model=model.json --topt-batch=8 --topt-seq=64 -p twice -N 1 --topt-memory=4MiB
 gets 2/8/gres:gpu:4 "8 GPUs" "the partition of a list that has as many nodes" $fast --topt-gpus=8 -p ampere,twice
 gets 1/4/gres:gpu:4 "4 GPUs" "of two kinds the first" $fast --topt-gpus=4 -p ampere,volta
 job=$(sbatch --parsable --hold $fast --topt-gpus=4 -p ampere,volta,twice --wrap env 2>err)

@@ -61,7 +61,7 @@ exec scontrol "$@"
 S
 chmod 755 held
 rightsize --apply --job "$four" --max-gpus 1 --scontrol ./held
-is "$?/$(shape "$four")/$(field "$four" TimeLimit)" "0/1/1/gres:gpu:1/00:38:00" "--apply: $(grep "^job" said)"
+is "$?/$(shape "$four")/$(field "$four" TimeLimit)" "0/1/1/gres:gpu:1/00:39:00" "--apply: $(grep "^job" said)"
 like "$(scontrol -o show job "$four")" "NumCPUs=1 NumTasks=1 CPUs/Task=1 " "CPUs follow"
 is "$(grep -c '"result":"done"' "$log")" 1 "the log has it"
 rightsize --undo
