@@ -22,8 +22,9 @@ TABLES = {"time": ("TOPT_BASIS_", ["scaled", "published", "analytic"]), "memory"
 FIXED = {"measured": 0.05, "interpolated": 0.10, "context": 0.68}  # the last: runtime_bytes of the A100's profile
 # Assumed.  Few of these runs are long in the network, so that they say little of curves of other groups, which are
 # estimates; no rate of others is known better than one that was measured, none that is assumed better than one between measured sizes.
+# Of memory most rows are small tests of Megatron-LM's, which lie closer than runs of large models do: 0.15 below is what these take.
 LEAST = {"scaled": (0.15, 0.25), "published": (0.05, 0.05), "analytic": (0.10, 0.10),
-         "states": (0.02, 0.02), "rest": (0.02, 0.02), "allocator": (0.50, 0.50)}
+         "states": (0.15, 0.02), "rest": (0.02, 0.02), "allocator": (0.50, 0.50)}
 MOST = {"allocator": 3}
 # Three quarters are to be within; groups that are seen also showed which mechanisms were missing, so that others lie a little further off.
 WANTED = 0.77
