@@ -630,7 +630,8 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degr
     return (int64_t)((p.state + (before > after ? before : after)) * (1 - 1e-9));
 }
 
-/* A lower bound of the bytes of the stage that holds most.  With q = ceil(layers / chunks), at most q chunks - layers
+/* The bytes of the stage that holds most, where layers alike keep all that is kept; parameters by their mean, as most may
+ * be those of the ends, which have chunks of their own.  With q = ceil(layers / chunks), at most q chunks - layers
  * chunks have fewer than q layers unless others have more.  So among the first stages, one more than that number, there
  * is one all of whose chunks have q layers or more. */
 static double of_most_layers(const struct topt_grid_search *s,
@@ -647,7 +648,7 @@ static double of_most_layers(const struct topt_grid_search *s,
         topt_order_plan(&topt_orders[v->order], &shape, i, &plan);
         ahead = topt_min(ahead, plan.ahead);
     }
-    return (double)q / layers * (stays * v->virtual_stages + kept * (double)ahead);
+    return stays / v->stages + (double)q / layers * kept * (double)ahead;
 }
 
 /* Each stage holds its part of parameters and states, and what micro-batches in flight keep, in the mean of 1F1B
