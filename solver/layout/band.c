@@ -14,9 +14,9 @@ static const struct topt_band of_time[TOPT_BASIS_COUNT] = {
     [TOPT_BASIS_MEASURED] = {0.05, 0.05},
     [TOPT_BASIS_INTERPOLATED] = {0.10, 0.10},
     /* bands.py: time */
-    [TOPT_BASIS_SCALED] = {0.15, 0.30},
-    [TOPT_BASIS_PUBLISHED] = {0.05, 0.14},
-    [TOPT_BASIS_ANALYTIC] = {0.12, 0.10},
+    [TOPT_BASIS_SCALED] = {0.15, 0.27},
+    [TOPT_BASIS_PUBLISHED] = {0.05, 0.15},
+    [TOPT_BASIS_ANALYTIC] = {0.12, 0.12},
     /* bands.py: end */
 };
 

@@ -141,6 +141,8 @@ static const struct mechanism {
     /* Modules that are recomputed, or a schedule that holds less, which no plan of ran.c has: the time is held against
      * the row, not whether it fits. */
     {"recipe-memory", NULL, 1},
+    /* The prediction was held against the run while it was made: seen, whatever the group's hash says. */
+    {"met", NULL, 1},
     /* The peak is of the last rank, so of the last stage. */
     {"last-rank", NULL, 1},
     /* Each chunk of a stage has as many layers, as Megatron-LM cuts them where it is not told otherwise. */
@@ -526,7 +528,8 @@ static int is_odd(const struct row *r, const char *source)
 
 int row_is_judged(const struct row *r)
 {
-    return is_odd(r, r->source) && (!*r->also || is_odd(r, r->also));
+    return is_odd(r, r->source) && (!*r->also || is_odd(r, r->also)) &&
+           !row_uses(r, "met");
 }
 
 /* ---- words --------------------------------------------------------------------------------- */
