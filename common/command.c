@@ -40,7 +40,7 @@ static int drain(int fd, int64_t deadline, struct topt_text *out, struct topt_er
     }
 }
 
-/* What it says goes to 'out', on standard error to 'errors'. */
+/* Its standard output is the descriptor 'out', its standard error 'errors'. */
 static int spawn(const char *const *args, int out, int errors, pid_t *ret)
 {
     posix_spawn_file_actions_t files;

@@ -3,7 +3,7 @@
 #
 #   deploy/test.sh [--quick] [--slow] [--no-install]
 #
-#   --quick        a first answer, in three minutes: the release build, its unit tests, and the
+#   --quick        a first answer, in some ten minutes: the release build, its unit tests, and the
 #                  programs as people start them (on ranks, in a private Slurm)
 #   --slow         the tests labelled slow too
 #   --no-install   never call apt: name what is missing and stop
@@ -223,7 +223,7 @@ release_run()
     build_run release release -DTOPT_CUDA=OFF -DTOPT_WERROR=ON || return 0
     if [ $quick = 1 ]; then
         test_run release "unit tests" -j "$cores" -LE "$(without property house mpi slurm sys)"
-        test_run release "system tests" -L '^sys$' -LE "$(without)" -E "$not_quick"
+        test_run release "system tests" -j "$cores" -L '^sys$' -LE "$(without)" -E "$not_quick"
         return 0
     fi
     test_run release "unit tests" -j "$cores" -LE "$(without mpi slurm sys)"

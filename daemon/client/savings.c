@@ -242,7 +242,7 @@ static void add_sums(struct topt_text *out, const struct table *t, int of_accoun
     free(sum);
 }
 
-/* What it all comes to, and what is not in it: sentences. */
+/* Sentences with the totals, and with the jobs that the totals leave out. */
 static void add_summary(struct topt_text *out, const struct table *t)
 {
     double hours = 0, saved = 0;

@@ -243,7 +243,7 @@ int journal_open(const char *path, int writes, struct journal **ret,
             path, writes ? O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC : O_RDONLY | O_CLOEXEC,
             0640);
     int rc = 0;
-    /* Who only looks may not be allowed to see what root has changed, and does without. */
+    /* A reader without permission for root's log works without the log. */
     if (path && j->fd < 0 && (writes || (errno != ENOENT && errno != EACCES)))
         rc = topt_fail(err, TOPT_ERR_IO, "%s", strerror(errno));
     if (!rc && writes && j->fd >= 0 && flock(j->fd, LOCK_EX | LOCK_NB))

@@ -20,11 +20,10 @@ struct planned {
     pthread_mutex_t lock; /* leaf; guards all below; not held while the program runs */
     pthread_cond_t wake, idle;
     int is_wanted, is_busy, stopping;
-    char *doc;     /* the last one that could be made; NULL: none */
-    int64_t at_ms; /* when that was; */
-    int64_t
-        failed_ms; /* and when the last failure, which is the newer one where there is ... */
-    struct topt_error err; /* ... an error */
+    char *doc;             /* the last document that was made; NULL: none yet */
+    int64_t at_ms;         /* when 'doc' was made */
+    int64_t failed_ms;     /* when a run of the program last failed */
+    struct topt_error err; /* of the last run; code 0: it succeeded */
 };
 
 /* As execvp would find it. */

@@ -10,8 +10,8 @@
  *
  * with s the share of the device that moving takes (topt_hw_collective_share), since the first block has nothing to
  * wait beside.  Of backward's two products one is beside what moves of the input, one beside what moves of the result.
- * Where products are not cut, the sum of an input's gradient over the ranks goes beside the product that makes the
- * weight's gradient, which does not wait for it: there c is whole, and nothing else is beside anything.
+ * If products are not cut, the all-reduce of an input's gradient overlaps the product that makes the weight's
+ * gradient, which does not depend on it: c is then the whole communication, and nothing else overlaps.
  * Read in public source:
  *   Transformer Engine, of Megatron-LM (--tp-comm-overlap, with sequence parallelism; core/extensions/transformer_engine.py
  *       and core/model_parallel_config.py at d98e8a6): linear modules of layers but experts and head, by its

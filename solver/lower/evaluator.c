@@ -47,7 +47,7 @@ struct use {
     int there, back;
 };
 
-/* What an operator or a hub costs with the moves to it. */
+/* The cost of an operator or a hub, with that of the moves to its inputs. */
 struct joined {
     struct joined_key {
         int entry, use[TOPT_MAX_INPUTS];

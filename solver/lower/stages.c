@@ -180,7 +180,7 @@ struct stages {
     struct topt_piece_time *time; /* of the pieces of a chunk, in one micro-batch */
     struct topt_piece_bytes *bytes;
     int like[TOPT_MAX_CHUNKS]; /* the first chunk whose passes are as this one's */
-    /* Of a chunk's passes, for which they wait for the host, and for copies to it and back. */
+    /* How long a chunk's passes wait for the host to start kernels, and for copies to the host and back. */
     int64_t late_ns[TOPT_MAX_CHUNKS], copies_ns[TOPT_MAX_CHUNKS];
     int64_t end_ns[TOPT_MAX_STAGES];
     int64_t send_ns, waited_ns; /* ... for copies, of the parts that were timed last */
@@ -657,10 +657,11 @@ static int64_t least_ns(const struct stages *x)
 static int64_t host_bytes(const struct stages *x, int stage)
 {
     int64_t bytes = 0;
-    for (int c = 0; c < x->nchunks; c++)
-        for (int p = from(x, x->cut[c]);
-             p < from(x, x->cut[c + 1]) && stage_of(x, c) == stage; p++)
+    for (int own = 0; own < x->shape.chunks; own++) {
+        int c = topt_order_chunk(x->order, &x->shape, stage, own);
+        for (int p = from(x, x->cut[c]); p < from(x, x->cut[c + 1]); p++)
             bytes += x->ahead[c] * x->t->bytes[p].saved;
+    }
     return bytes;
 }
 

@@ -204,7 +204,7 @@ static int64_t number_bytes(const struct topt_tally *t, struct topt_numbers n)
            n.bytes;
 }
 
-/* What an activation reads as it was computed, where it is kept in 8 bits. */
+/* The numbers of a gated activation's input on this device, if backward keeps that input in 8 bits; else 0. */
 static int64_t stored_numbers(const struct topt_tally *t, const struct topt_op *o)
 {
     int x = topt_low_stored(t->k->settings, o);
