@@ -7,6 +7,7 @@
 #include "hw_here.h"
 
 #include <stdint.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,15 +17,40 @@
 
 enum { SMI_MS = 10000, SINFO_MS = 5000, NAME_MOST = 80 };
 
-/* 'form' stands in nvidia-smi's name of the very GPU, beside the model. */
+/* 'form' stands in nvidia-smi's name of the very GPU, beside the model; that of a card for a slot is one of its words. */
 static const struct row {
     const char *model, *form, *profile;
     int64_t gb; /* of memory, as it is sold */
 } rows[] = {
-    {"a100", "sxm", "a100-80-dgx", 80},    {"a100", "sxm", "a100-40-dgx", 40},
-    {"h100", "hbm3", "h100-80-dgx", 80},   {"h200", "h200", "h200-dgx", 141},
-    {"v100", "sxm2", "v100-dgx1-2x8", 16}, {"p100", "sxm2", "p100-4x4", 16},
-    {"4090", "rtx", "rtx4090-1x8", 24},    {"titan xp", "titan", "titanxp-8x6", 12},
+    {"a100", "sxm", "a100-80-dgx", 80},
+    {"a100", "sxm", "a100-40-dgx", 40},
+    {"a100", "pcie", "a100-80-pcie", 80},
+    {"a100", "pcie", "a100-40-pcie", 40},
+    {"h100", "hbm3", "h100-80-dgx", 80},
+    {"h100", "pcie", "h100-80-pcie", 80},
+    {"h100", "nvl", "h100-94-nvl", 94},
+    {"h200", "h200", "h200-dgx", 141},
+    {"h800", "h800", "h800-80-hgx", 80},
+    {"h20", "h20", "h20-96-hgx", 96},
+    {"b200", "b200", "b200-hgx", 180},
+    {"b300", "b300", "b300-hgx", 275},
+    {"gb200", "gb200", "gb200-nvl72", 186},
+    {"gb300", "gb300", "gb300-nvl72", 284},
+    {"v100", "sxm2", "v100-dgx1-2x8", 16},
+    {"v100", "sxm2", "v100-32-dgx1", 32},
+    {"v100", "sxm3", "v100-32-dgx2", 32},
+    {"v100", "pcie", "v100-pcie-1x8", 16},
+    {"v100", "pcie", "v100-32-pcie", 32},
+    {"p100", "sxm2", "p100-4x4", 16},
+    {"t4", "t4", "t4-g4dn", 16},
+    {"l4", "l4", "l4-1x8", 24},
+    {"l40s", "l40s", "l40s-1x8", 48},
+    {"a10g", "a10g", "a10g-g5", 24},
+    {"a6000", "a6000", "a6000-1x8", 48},
+    {"6000 ada", "6000 ada", "rtx6000-ada-1x8", 48},
+    {"4090", "rtx", "rtx4090-1x8", 24},
+    {"5090", "rtx", "rtx5090-1x8", 32},
+    {"titan xp", "titan", "titanxp-8x6", 12},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -39,29 +65,47 @@ struct seen {
 
 typedef int fits_row(const struct row *r, const struct seen *s);
 
+static int goes_on(char a, char b)
+{
+    unsigned char x = (unsigned char)a, y = (unsigned char)b;
+    return (isalpha(x) && isalpha(y)) || (isdigit(x) && isdigit(y));
+}
+
+/* Where the name has the row's model as a word of its own: an L40S is no L4, a GB200 no B200. */
+static const char *model_at(const struct row *r, const struct seen *s)
+{
+    size_t n = strlen(r->model);
+    for (const char *at = s->name; (at = strcasestr(at, r->model)); at++)
+        if ((at == s->name || !goes_on(at[-1], *at)) && !goes_on(at[n - 1], at[n]))
+            return at;
+    return NULL;
+}
+
 static int has_model(const struct row *r, const struct seen *s)
 {
-    return strcasestr(s->name, r->model) != NULL;
+    return model_at(r, s) != NULL;
 }
 
 /* Cards for a slot have no NVLink between all of a node, or another amount of it. */
-static int is_card(const struct seen *s)
+static int is_card(const char *name)
 {
-    return strcasestr(s->name, "pcie") || strcasestr(s->name, "nvl");
+    return strcasestr(name, "pcie") != NULL || strcasestr(name, "nvl") != NULL;
 }
 
 /* MiB that a driver shows are, in number, 1 to 3 % more than the GB that a GPU is sold with, times 1000. */
 static int is_of(const struct row *r, const struct seen *s)
 {
-    return has_model(r, s) && strcasestr(s->name, r->form) && !is_card(s) &&
-           s->mib > r->gb * 950 && s->mib < r->gb * 1100;
+    return has_model(r, s) && strcasestr(s->name, r->form) &&
+           is_card(s->name) == is_card(r->form) && s->mib > r->gb * 950 &&
+           s->mib < r->gb * 1100;
 }
 
 /* A type of Slurm that names the row's model; with a memory in it, as a100_40gb, that of the row. */
 static int is_named(const struct row *r, const struct seen *s)
 {
-    const char *at = strcasestr(s->name, r->model);
-    if (!at || is_card(s))
+    const char *at = model_at(r, s);
+    if (!at || is_card(s->name) != is_card(r->form) ||
+        (is_card(r->form) && !strcasestr(s->name, r->form)))
         return 0;
     at += strlen(r->model);
     while (*(at += strcspn(at, "0123456789"))) {

@@ -10,6 +10,7 @@
     /* name, vendor of the devices, and the year in which they came out */               \
     X(a100_40_80, "a100-40-80", "NVIDIA", 2020)                                          \
     X(a100_40_dgx, "a100-40-dgx", "NVIDIA", 2020)                                        \
+    X(a100_40_pcie, "a100-40-pcie", "NVIDIA", 2020)                                      \
     X(a100_80_dgx, "a100-80-dgx", "NVIDIA", 2020)                                        \
     X(a100_80_p4de, "a100-80-p4de", "NVIDIA", 2020)                                      \
     X(a100_80_pcie, "a100-80-pcie", "NVIDIA", 2021)                                      \
@@ -43,6 +44,9 @@
     X(t4_g4dn, "t4-g4dn", "NVIDIA", 2018)                                                \
     X(titanxp_8x6, "titanxp-8x6", "NVIDIA", 2017)                                        \
     X(tpu_v2_v3, "tpu-v2-v3", "Google", 2018)                                            \
+    X(v100_32_dgx1, "v100-32-dgx1", "NVIDIA", 2018)                                      \
+    X(v100_32_dgx2, "v100-32-dgx2", "NVIDIA", 2018)                                      \
+    X(v100_32_pcie, "v100-32-pcie", "NVIDIA", 2018)                                      \
     X(v100_dgx1_2x8, "v100-dgx1-2x8", "NVIDIA", 2017)                                    \
     X(v100_dgx1_2x8_4x, "v100-dgx1-2x8-4x", "NVIDIA", 2017)                              \
     X(v100_dgx1_2x8_no_rdma, "v100-dgx1-2x8-no-rdma", "NVIDIA", 2017)                    \

@@ -51,7 +51,21 @@ done <<'END'
 NVIDIA A100-SXM4-40GB, 40960;a100-40-dgx
 NVIDIA H100 80GB HBM3, 81559;h100-80-dgx
 NVIDIA H200, 143771;h200-dgx
+NVIDIA A100 80GB PCIe, 81920;a100-80-pcie
+NVIDIA A100-PCIE-40GB, 40960;a100-40-pcie
+Tesla V100-PCIE-32GB, 32510;v100-32-pcie
+NVIDIA H100 PCIe, 81559;h100-80-pcie
+NVIDIA H100 NVL, 95830;h100-94-nvl
+NVIDIA B200, 183359;b200-hgx
+NVIDIA GB200, 189471;gb200-nvl72
+NVIDIA L40S, 46068;l40s-1x8
+NVIDIA L4, 23034;l4-1x8
+NVIDIA A10G, 23028;a10g-g5
+NVIDIA RTX A6000, 49140;a6000-1x8
+Tesla T4, 15360;t4-g4dn
 Tesla V100-SXM2-16GB, 16160;v100-dgx1-2x8
+Tesla V100-SXM2-32GB, 32510;v100-32-dgx1
+Tesla V100-SXM3-32GB, 32510;v100-32-dgx2
 Tesla P100-SXM2-16GB, 16280;p100-4x4
 NVIDIA GeForce RTX 4090, 24564;rtx4090-1x8
 NVIDIA TITAN Xp, 12196;titanxp-8x6
@@ -61,16 +75,14 @@ while IFS=';' read -r line near; do
     needs ": nvidia-smi shows 1 .* here; the nearest that is shipped is --hw $near\$"
     check "$line is near to $near, and not taken"
 done <<'END'
-NVIDIA A100 80GB PCIe, 81920;a100-80-dgx or a100-40-dgx
-NVIDIA H100 NVL, 95830;h100-80-dgx
+NVIDIA A100-SXM-64GB, 65536;a100-80-dgx or a100-40-dgx or a100-80-pcie or a100-40-pcie
 NVIDIA H200 NVL, 143771;h200-dgx
-Tesla V100-SXM2-32GB, 32510;v100-dgx1-2x8
 END
-tools 'NVIDIA L40S, 46068' -
-needs ': nvidia-smi shows 1 NVIDIA L40S (46068 MiB) here, of which no profile is shipped'
+tools 'NVIDIA L40, 46068' -
+needs ': nvidia-smi shows 1 NVIDIA L40 (46068 MiB) here, of which no profile is shipped'
 check "one that no profile is like: $(cat err)"
 tools 'NVIDIA A100-SXM4-80GB, 81920
-NVIDIA L40S, 46068' -
+NVIDIA L40, 46068' -
 needs ': nvidia-smi shows 1 .* and GPUs of other kinds; give --hw a100-80-dgx'
 check "GPUs of two kinds: $(cat err)"
 
@@ -86,8 +98,11 @@ tools - 'gpu:a100:4'
 needs ': sinfo shows nodes with 4 GPUs of type a100; give --hw a100-80-dgx or a100-40-dgx$'
 check "a type that may be two"
 tools - 'gpu:a100_pcie:4'
-needs '.*; the nearest that is shipped is --hw a100'
-check "cards for a slot are near"
+needs ': sinfo shows nodes with 4 GPUs of type a100_pcie; give --hw a100-80-pcie or a100-40-pcie$'
+check "cards for a slot are their own profiles"
+tools - 'gpu:h200_nvl:4'
+needs '.*; the nearest that is shipped is --hw h200-dgx'
+check "cards of which none is shipped are near"
 tools - 'gpu:a100_80gb:4
 gpu:h100:8'
 needs '.* and GPUs of other kinds; give --hw a100-80-dgx'
