@@ -48,39 +48,47 @@ static const struct topt_option table[] = {
      "longest wait for a search (900)"},
     {0}};
 
-static const struct {
+/* What a command takes beside what all do: 'options' are names with blanks between, and QUESTION all fields of a question. */
+#define QUESTION "?"
+static const struct subcommand {
     const char *name;
     client_command *run;
-    const char *arg, *help; /* arg NULL: takes none */
+    const char *arg, *options, *help; /* arg NULL: takes none */
 } subcommands[] = {
-    {"plan", client_plan, "MODEL", "the fewest GPUs that fit, or the fastest strategy"},
-    {"curve", client_curve, "MODEL", "speed against number of GPUs, drawn"},
-    {"frontier", client_frontier, "MODEL",
+    {"plan", client_plan, "MODEL", QUESTION " o svg",
+     "the fewest GPUs that fit, or the fastest strategy"},
+    {"curve", client_curve, "MODEL", QUESTION " svg",
+     "speed against number of GPUs, drawn"},
+    {"frontier", client_frontier, "MODEL", QUESTION " svg",
      "memory per GPU against time per step on --gpus N, drawn"},
-    {"plans", client_plans, NULL, "your plans"},
-    {"get-plan", client_get_plan, "PLAN-ID", "fetch one of them (-o FILE)"},
-    {"tasks", client_tasks, NULL, "your running and queued searches"},
-    {"task", client_task, "TASK-ID", "progress of one"},
-    {"cancel", client_cancel, "TASK-ID", "cancel one"},
-    {"models", client_models, NULL, "models the server knows"},
-    {"add-model", client_add_model, "FILE", "register a model"},
-    {"hardware", client_hardware, NULL, "hardware profiles the server knows"},
-    {"add-hw", client_add_hw, "FILE", "register a hardware profile"},
-    {"put-hw", client_put_hw, "FILE", "register one, or replace the one of that name"},
-    {"delete-hw", client_delete_hw, "NAME", "retire a hardware profile"},
-    {"share", client_share, "ID", "share a model or a plan of yours with a --group"},
-    {"unshare", client_unshare, "ID", "stop sharing it"},
-    {"forget", client_forget, "ID", "delete a model or a plan of yours"},
-    {"observe", client_observe, "PLAN-ID", "report what a job measured"},
-    {"report", client_report, "JOBID", "compare a job's prediction with its measurement"},
-    {"observations", client_observations, NULL,
+    {"plans", client_plans, NULL, "", "your plans"},
+    {"get-plan", client_get_plan, "PLAN-ID", "o", "fetch one of them (-o FILE)"},
+    {"tasks", client_tasks, NULL, "", "your running and queued searches"},
+    {"task", client_task, "TASK-ID", "", "progress of one"},
+    {"cancel", client_cancel, "TASK-ID", "", "cancel one"},
+    {"models", client_models, NULL, "", "models the server knows"},
+    {"add-model", client_add_model, "FILE", "", "register a model"},
+    {"hardware", client_hardware, NULL, "", "hardware profiles the server knows"},
+    {"add-hw", client_add_hw, "FILE", "", "register a hardware profile"},
+    {"put-hw", client_put_hw, "FILE", "",
+     "register one, or replace the one of that name"},
+    {"delete-hw", client_delete_hw, "NAME", "", "retire a hardware profile"},
+    {"share", client_share, "ID", "group",
+     "share a model or a plan of yours with a --group"},
+    {"unshare", client_unshare, "ID", "group", "stop sharing it"},
+    {"forget", client_forget, "ID", "", "delete a model or a plan of yours"},
+    {"observe", client_observe, "PLAN-ID", "job step-seconds peak-memory steps",
+     "report what a job measured"},
+    {"report", client_report, "JOBID", "",
+     "compare a job's prediction with its measurement"},
+    {"observations", client_observations, NULL, "o",
      "measurements that jobs reported (-o FILE: with their plans, for topt calibrate)"},
-    {"savings", client_savings, NULL,
+    {"savings", client_savings, NULL, "o",
      "jobs by the GPU-hours that fewer GPUs would have saved (-o FILE.csv, FILE.html)"},
-    {"corrections", client_corrections, NULL, "corrections of predictions from them"},
-    {"reset-correction", client_reset_correction, "MODEL-ID",
+    {"corrections", client_corrections, NULL, "", "corrections of predictions from them"},
+    {"reset-correction", client_reset_correction, "MODEL-ID", "hw",
      "drop the correction on --hw ID"},
-    {"status", client_status, NULL, "health and counters of the server"},
+    {"status", client_status, NULL, "", "health and counters of the server"},
 };
 enum { NSUBS = sizeof subcommands / sizeof *subcommands };
 
@@ -98,20 +106,44 @@ static void help(FILE *out)
           out);
 }
 
+/* Is a word among those of a list with blanks between? */
+static int has_word(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = list; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == n && !strncmp(at, word, n))
+            return 1;
+    return 0;
+}
+
+/* The options that a command has, of the one table; 'ret' has room for as many. */
+static void options_of(const struct subcommand *sub, struct topt_option *ret)
+{
+    int asks = has_word(sub->options, QUESTION), n = 0;
+    for (const struct topt_option *o = table; o->name; o++)
+        if ((asks && (o->kind == TOPT_OPT_FIELD || o->kind == TOPT_OPT_EXAMPLE)) ||
+            has_word("json url daemon-uid timeout", o->name) ||
+            has_word(sub->options, o->name))
+            ret[n++] = *o;
+    ret[n] = (struct topt_option){0};
+}
+
 static int run_sub(int i, int argc, char **argv)
 {
+    struct topt_option options[sizeof table / sizeof *table];
     struct client c = {.sub = subcommands[i].name,
                        .args = {.timeout = 900},
                        .began_ms = topt_clock_ms()};
     struct topt_error err = {0};
     char found[512];
     int nargs = 0, want = subcommands[i].arg != NULL;
-    int rc = topt_options_parse(table, argc, argv, &c.args, &c.arg, want, &nargs, &err);
+    options_of(&subcommands[i], options);
+    int rc = topt_options_parse(options, argc, argv, &c.args, &c.arg, want, &nargs, &err);
     if (rc > 0) {
-        char usage[120];
-        snprintf(usage, sizeof usage, "topt client %s %s [options]", c.sub,
-                 want ? subcommands[i].arg : "");
-        topt_options_help(stdout, usage, table);
+        char usage[200];
+        snprintf(usage, sizeof usage, "topt client %s%s%s [options]\n%s", c.sub,
+                 want ? " " : "", want ? subcommands[i].arg : "", subcommands[i].help);
+        topt_options_help(stdout, usage, options);
         return 0;
     }
     if (rc == 0 && nargs < want)

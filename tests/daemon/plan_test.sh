@@ -111,6 +111,8 @@ topt_client plan "$dir/config.json" "${small[@]}" --hw h100
 topt_client pln "$dir/config.json"; [ "$status" = 2 ] && says 'did you mean plan\?'; ok $? "unknown command"
 topt_client plan "$dir/config.json" --bacth 8; [ "$status" = 2 ] && says 'did you mean --batch\?'; ok $? "unknown option"
 topt_client plan "$dir/config.json" --frobnicate; [ "$status" = 2 ]; ok $? "unknown option exits with 2"
+topt_client models --svg curve.svg; [ "$status" = 2 ] && says "unknown option '--svg'"; ok $? "an option of another command is none of this one"
+topt_client savings --help; [ "$status" = 0 ] && says 'GPU-hours' && ! says '--batch'; ok $? "--help of a command has its own options"
 topt_client curve "$dir/config.json" "${small[@]}" --counts pow2 --hw "$hw"
 [ "$status" = 0 ] && [ "$(grep -cE '^ +[124] ' "$dir/body")" = 3 ]; ok $? "topt client curve is drawn"
 topt_client add-model "$dir/config.json"; [ "$status" = 0 ]; ok $? "topt client add-model"
