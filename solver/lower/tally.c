@@ -191,10 +191,13 @@ static enum topt_eager_how eager(const struct topt_tally *t, int op,
                  (s->eager & TOPT_EAGER_OPERATORS ? TOPT_EAGER_ROTATES : 0);
     int turns =
         s->positions_first && topt_op_turns(o) && s->attention <= TOPT_ATTENTION_FLASH3;
+    int apart = s->experts_apart && topt_op_experts(o) >= 0;
     int loss = (int)s->loss + (s->eager & TOPT_EAGER_METRICS ? TOPT_LOSS_AND_METRICS : 0);
-    int as = o->spec->loss ? loss : writes | (turns ? TOPT_EAGER_TURNS : 0);
+    int as = o->spec->loss ? loss
+                           : writes | (turns ? TOPT_EAGER_TURNS : 0) |
+                                 (apart ? TOPT_EAGER_BIASES : 0);
     int on = o->spec->loss ? loss != TOPT_LOSS_FUSED
-                           : turns || s->eager & TOPT_EAGER_OPERATORS;
+                           : turns || apart || s->eager & TOPT_EAGER_OPERATORS;
     return on && o->spec->eager ? o->spec->eager(o, t->len, as, ret) : TOPT_EAGER_ALIKE;
 }
 

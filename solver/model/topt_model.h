@@ -342,7 +342,8 @@ enum {
     TOPT_EAGER_WRITES_SCORES = 1,
     TOPT_EAGER_WRITES_NORMS = 2,
     TOPT_EAGER_ROTATES = 4, /* by kernels of their own */
-    TOPT_EAGER_TURNS = 8 /* FlashAttention's operands and output, to the model's order */
+    TOPT_EAGER_TURNS = 8, /* FlashAttention's operands and output, to the model's order */
+    TOPT_EAGER_BIASES = 16 /* ... of experts, expert by expert, and clamps before them */
 };
 /* Is it attention, whose operands FlashAttention takes samples first? */
 int topt_op_turns(const struct topt_op *op);

@@ -136,7 +136,8 @@ static const struct mechanism {
     /* An expert gets fewer than 4,096 tokens of a micro-batch, so that a device makes its products before the host
      * has started the next expert's: the time is the host's, whose share of Python is not known. */
     {"expert-host", NULL, 0},
-    /* Biased experts with a clamped activation, and attention with sinks: by which kernels is not known. */
+    /* Biased experts with a clamped activation, and attention with sinks: Megatron-LM's passes are priced, but runs take
+     * a third longer than that for reasons that are not known. */
     {"clamped-experts", NULL, 0},
     /* Modules that are recomputed, or a schedule that holds less, which no plan of ran.c has: the time is held against
      * the row, not whether it fits. */

@@ -80,6 +80,31 @@ static int shape_beside(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
+/* Megatron-LM adds the first product's bias in the product, but clamps gates and values by a kernel each and joins them by a
+ * third before the activation; and it adds the second's, times a token's weight, by a product and a sum of each expert,
+ * which a copy joins (core/transformer/moe/experts.py and core/fusions/fused_bias_geglu.py at 92c8482, 2025-11).  Forward
+ * two clamps and a copy read and write 4 of each number, a product, a sum and a copy 1 + 3 + 2; backward, as autograd does
+ * it (PyTorch v2.14.1, torch/csrc/autograd/FunctionsManual.cpp), comparisons make masks of bytes, by which gradients are
+ * chosen and joined again, and those of biases and weights are products and sums.  Recipes make the activation again
+ * (moe_act), and what it keeps besides is not counted. */
+static enum topt_eager_how eager_expert_biases(const struct topt_op *op,
+                                               const int64_t *len, int writes,
+                                               struct topt_eager *ret)
+{
+    int64_t n = topt_output_numbers(op, len), experts = len[1];
+    int64_t width = op->count[2] * op->operand[0].dim[2].unit;
+    int64_t inner =
+        n / width * (op->attrs.extra - width); /* that the first product makes */
+    if (!(writes & TOPT_EAGER_BIASES))
+        return TOPT_EAGER_ALIKE;
+    *ret = (struct topt_eager){
+        .moved = {{.real = 6 * n + 4 * inner},
+                  {.real = 8 * n + 11 * inner / 2, .bytes = 4 * inner}},
+        .kernels = {(int)(2 * experts) + 4, (int)(4 * experts) + 8},
+        .work = {{.real = 2 * inner}, {.real = 2 * inner}}};
+    return TOPT_EAGER_INSTEAD;
+}
+
 /* Tokens of another tower stand at their places among those of a text. */
 static int shape_insert(struct topt_op *op, struct topt_error *err)
 {
@@ -178,7 +203,8 @@ const struct topt_op_spec topt_ops_mixers[] = {
      .forward = {KERNEL(BESIDE_FWD, V(0), V(2))},
      .backward = {KERNEL(BESIDE_BWD, G(2), G(0) | G(1))},
      .shape = shape_beside,
-     .flops = topt_flops_none},
+     .flops = topt_flops_none,
+     .eager = eager_expert_biases},
     /* x with rows of z at the places that are theirs. */
     {.name = "insert",
      .plan_only = "image or audio tokens among text tokens",
