@@ -105,6 +105,35 @@ int topt_feed_text(const char *bytes, size_t len, const struct topt_model *m,
                    struct topt_error *err) TOPT_MUST_CHECK;
 void topt_feed_close(struct topt_feed *f); /* an empty one, too */
 
+/* ---- programs, before a session runs them ------------------------------------------- */
+
+/* Put NORM into the step's end of a lowered program, before what follows from any update: then
+ * gradients can be scaled by the norm of all of them, and are all alive at once. */
+int topt_program_clip(struct topt_program *p, struct topt_error *err) TOPT_MUST_CHECK;
+/* The time of NORM in a step. */
+int64_t topt_clip_ns(const struct topt_program *p, const struct topt_hw *hw,
+                     struct topt_router *router);
+
+/* Kernels of a lowered program write where they read, as far as their rows allow it and nobody
+ * reads that later, and copy no gradients; 'joins': those that a device may do in one pass with
+ * the kernel before are marked.  Before buckets are made. */
+int topt_program_in_place(struct topt_program *p, int joins,
+                          struct topt_error *err) TOPT_MUST_CHECK;
+/* By how much that shortens a step. */
+int64_t topt_in_place_saves_ns(const struct topt_program *p, const struct topt_hw *hw);
+/* All-reduces of gradients at the end of a step become buckets: those below 'bytes' over the
+ * same axes and of the same kind together until they are that many, each other by itself.
+ * After topt_program_clip, where both are wanted. */
+int topt_program_bucket(struct topt_program *p, int64_t bytes,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+/* By how much that shortens a step. */
+int64_t topt_bucket_saves_ns(const struct topt_program *p, struct topt_router *router);
+
+/* Where each buffer lies in one block of memory, whose size comes back: by buffer, multiples of
+ * 'align'.  What is never alive has no place. */
+int topt_program_offsets(const struct topt_program *p, int64_t align, int64_t *ret_offset,
+                         int64_t *ret_bytes, struct topt_error *err) TOPT_MUST_CHECK;
+
 /* ---- sessions ---------------------------------------------------------------------- */
 
 struct topt_session;

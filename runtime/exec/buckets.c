@@ -1,4 +1,4 @@
-/* buckets.c - gradients that are reduced together (solver/lower/gradient_buckets.c).
+/* buckets.c - gradients that are reduced together (gradient_buckets.c).
  *
  * Members lie one after the other in the arena, each at its alignment; what is between them
  * is 0 on all ranks and stays that.  With overlap, a bucket is put on the device's queue of

@@ -88,17 +88,10 @@ static void put(struct edit *e, const struct topt_instr *i)
 static void put_plain(struct edit *e, enum topt_instr_kind kind,
                       const struct topt_instr *by, int from, int to, int rate)
 {
-    struct topt_instr i = {.kind = kind,
-                           .op = by->op,
-                           .backward = by->backward,
-                           .a = from,
-                           .b = to,
-                           .c = -1,
-                           .d = -1,
-                           .e = -1,
-                           .at = rate};
-    for (int o = 0; o < TOPT_MAX_OPERANDS; o++)
-        i.value[o] = i.grad[o] = -1;
+    struct topt_instr i = topt_fragment_instr(kind, by->op, by->backward);
+    i.a = from;
+    i.b = to;
+    i.at = rate;
     put(e, &i);
 }
 

@@ -35,10 +35,8 @@ static int running_of(const struct topt_program *p, int op, int operand)
 
 static struct topt_instr plain(enum topt_instr_kind kind, int op, int buffer)
 {
-    struct topt_instr i = {
-        .kind = kind, .op = op, .a = buffer, .b = -1, .c = -1, .d = -1, .e = -1};
-    for (int o = 0; o < TOPT_MAX_OPERANDS; o++)
-        i.value[o] = i.grad[o] = -1;
+    struct topt_instr i = topt_fragment_instr(kind, op, 0);
+    i.a = buffer;
     return i;
 }
 

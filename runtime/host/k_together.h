@@ -1,6 +1,6 @@
 /* k_together.h - kernels that are done in one pass with those that follow: a product with the
  * bias and the sum after it, a bias' gradient with the product that reads the same numbers, norms
- * row by row.  Which follow each other is said by the program (solver/lower/in_place.c). */
+ * row by row.  Which follow each other is said by the program (runtime/exec/in_place.c). */
 #include "real.h"
 
 /* y = x w + b + other.  BLAS adds a product to what is there, or clears that first: so what is

@@ -78,9 +78,6 @@ int topt_element_bytes(const struct topt_settings *s, enum topt_element e);
 /* The bytes that a buffer of so many elements is charged: rounded up to the granule. */
 int64_t topt_charged_bytes(const struct topt_settings *s, enum topt_element e,
                            int64_t elements);
-int64_t topt_block_bytes(const struct topt_mesh *mesh, const struct topt_settings *s,
-                         const struct topt_shape *shape, const struct topt_layout *l,
-                         enum topt_element e);
 
 /* Bytes of a buffer on a device; the largest block's where 'device' is -1.  'c' is the
  * configuration of the buffer's operator. */
@@ -111,7 +108,6 @@ int topt_fragment_all_reduce(const struct topt_fragments *f, int op, int buffer,
 /* A buffer of b.bytes, or where that is 0 of the largest block; rounded up to the
  * granule. */
 int topt_fragment_block(const struct topt_fragments *f, struct topt_buffer b);
-struct topt_instr topt_fragment_instr(enum topt_instr_kind kind, int op, int backward);
 int topt_fragment_emit(const struct topt_fragments *f, struct topt_instr i);
 /* An instruction that is all said by its buffers. */
 int topt_fragment_emit_on(const struct topt_fragments *f, enum topt_instr_kind kind,

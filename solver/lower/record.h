@@ -18,8 +18,5 @@ struct topt_program *topt_program_create(const struct topt_model *m,
                                          const struct topt_mesh *mesh,
                                          const struct topt_settings *settings,
                                          const struct topt_strategy *s);
-/* Fills peak_bytes and class_bytes: a micro-batch leaves nothing, so one round tells
- * all. */
-void topt_program_find_peak(struct topt_program *p);
 
 #endif

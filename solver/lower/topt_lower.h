@@ -595,32 +595,15 @@ void topt_program_destroy(struct topt_program *p);
  * model's outputs; -1: there is none. */
 int topt_program_find_loss(const struct topt_program *p);
 
-/* Put NORM into the step's end of a lowered program, before what follows from any update: then
- * gradients can be scaled by the norm of all of them, and are all alive at once. */
-int topt_program_clip(struct topt_program *p, struct topt_error *err) TOPT_MUST_CHECK;
-/* The time of NORM in a step. */
-int64_t topt_clip_ns(const struct topt_program *p, const struct topt_hw *hw,
-                     struct topt_router *router);
-
-/* Kernels of a lowered program write where they read, as far as their rows allow it and nobody
- * reads that later, and copy no gradients; 'joins': those that a device may do in one pass with
- * the kernel before are marked.  Before buckets are made. */
-int topt_program_in_place(struct topt_program *p, int joins,
-                          struct topt_error *err) TOPT_MUST_CHECK;
-/* By how much that shortens a step. */
-int64_t topt_in_place_saves_ns(const struct topt_program *p, const struct topt_hw *hw);
-/* All-reduces of gradients at the end of a step become buckets: those below 'bytes' over the
- * same axes and of the same kind together until they are that many, each other by itself.
- * After topt_program_clip, where both are wanted. */
-int topt_program_bucket(struct topt_program *p, int64_t bytes,
-                        struct topt_error *err) TOPT_MUST_CHECK;
-/* By how much that shortens a step. */
-int64_t topt_bucket_saves_ns(const struct topt_program *p, struct topt_router *router);
-
-/* Where each buffer lies in one block of memory, whose size comes back: by buffer, multiples of
- * 'align'.  What is never alive has no place. */
-int topt_program_offsets(const struct topt_program *p, int64_t align, int64_t *ret_offset,
-                         int64_t *ret_bytes, struct topt_error *err) TOPT_MUST_CHECK;
+/* The bytes that the largest block of a tensor in a layout is charged: rounded up to the granule. */
+int64_t topt_block_bytes(const struct topt_mesh *mesh, const struct topt_settings *s,
+                         const struct topt_shape *shape, const struct topt_layout *l,
+                         enum topt_element e);
+/* An instruction of an operator (-1: of none) that names no buffer yet. */
+struct topt_instr topt_fragment_instr(enum topt_instr_kind kind, int op, int backward);
+/* Fills peak_bytes and class_bytes anew, after instructions or buffers were changed: a micro-batch leaves
+ * nothing, so one round tells all. */
+void topt_program_find_peak(struct topt_program *p);
 
 /* ---- its times ----------------------------------------------------------------------- */
 

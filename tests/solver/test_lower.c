@@ -8,6 +8,7 @@
 #include "planning.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
+#include "topt_runtime.h"
 #include "evaluated.h"
 #include "factors.h"
 #include "flow.h"

@@ -5,6 +5,7 @@
 #include "oracle.h"
 #include "search_common.h"
 #include "topt_near.h"
+#include "topt_tensoropt.h"
 
 #include <math.h>
 #include <string.h>

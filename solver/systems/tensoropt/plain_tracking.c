@@ -1,7 +1,7 @@
 /* plain_tracking.c - the paper's own search, plainly: no classes, no sharing, sorting for
  * each entry.
  *
- * A second, slow way to the exact frontier that shares no code with frontier_tracking.c,
+ * A second, slow way to the exact frontier that shares no code with solver/search/drive,
  * and the one whose counted work has the growth that the paper proves.  An operator holds
  * a frontier for each of its configurations, an edge one for each pair; the steps by
  * their names:
@@ -19,9 +19,9 @@
  * edges goes into the total.  "ft-plain" first marks the operators from the first on,
  * while there is a single successor, eliminates only the others, and then walks the
  * marked chain. */
-#include "oracle.h"
-#include "check_problem.h"
+#include "topt_tensoropt.h"
 
+#include "check_problem.h"
 #include "frontier.h"
 #include "search_common.h"
 #include "topt_array.h"

@@ -6,8 +6,7 @@
  * then the rest, both as they stood. Buffers tell what follows: an instruction that
  * touches one that a waiting instruction touched waits, too; a buffer that only those use
  * is not allocated before. */
-#include "record.h"
-#include "topt_lower.h"
+#include "topt_runtime.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * where most is.  Then what lies on top of the best is placed first instead, again and again, until
  * the block is as small as what is alive at once or enough was tried.  To find the smallest block
  * is NP-hard. */
-#include "topt_lower.h"
+#include "topt_runtime.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,9 +10,7 @@
  * From which instruction of the last micro-batch on nothing touches a bucket's gradients any
  * more stands in it: from there on a communicator may reduce it behind what is left of
  * backward. */
-#include "fragment.h"
-#include "record.h"
-#include "topt_lower.h"
+#include "topt_runtime.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,9 +11,7 @@
  * What then follows directly upon a kernel that its row names is marked as joined to it: a device
  * may do both in one pass over the numbers that they share (a product's epilogue), and a price
  * counts these once. */
-#include "fragment.h"
-#include "record.h"
-#include "topt_lower.h"
+#include "topt_runtime.h"
 
 #include <stdlib.h>
 #include <string.h>
