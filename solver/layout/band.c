@@ -26,9 +26,9 @@ enum { TOPT_BAND_STATES, TOPT_BAND_REST, TOPT_BAND_ALLOCATOR, TOPT_BAND_PARTS };
 
 static const struct topt_band of_memory[TOPT_BAND_PARTS] = {
     /* bands.py: memory */
-    [TOPT_BAND_STATES] = {0.15, 0.08},
+    [TOPT_BAND_STATES] = {0.15, 0.07},
     [TOPT_BAND_REST] = {0.02, 0.02},
-    [TOPT_BAND_ALLOCATOR] = {0.50, 3.00},
+    [TOPT_BAND_ALLOCATOR] = {0.50, 2.47},
     /* bands.py: end */
 };
 

@@ -5,14 +5,12 @@ A band is the prediction less the sum of its parts' shares below, and more by th
 with the least mean interval score (width, and what lies outside), by descent along each share, times a stretch. A row weighs
 less where its group has many, older and newer times weigh alike, and each share has a least one, which is assumed (LEAST).
 
-The stretch makes bands hold runs of systems that are not here. Runs of one group are wrong alike, so that a run to come is
-compared with groups and not with rows: each group in its turn is predicted by shares that were found without it, and every run
-of it says how many times as wide its band had to be. A kind's stretch is a quantile of these, each group with the same weight,
-at the middle of what is wanted (WANTED). Of n groups the quantile is taken at (n + 1) / n of that, as conformal prediction
-corrects it where draws are of groups (Dunn, Wasserman, Ramdas, "Distribution-free prediction sets for two-layer hierarchical
-models", 2018), but no kind's stretch holds more of its rows than WANTED's upper end. Kinds are older times, newer times in bf16,
-newer times in few bits, since neither may pay for the other, and memory. A table's stretch is the largest of its kinds', or the
-largest with median widths of at most WIDEST.
+The stretch makes bands hold runs of systems that are not here: each group in its turn is predicted by shares that were found
+without it, and every run of it says how many times as wide its band had to be. A kind's stretch holds so many of its runs. Runs
+of one group are wrong alike, so that n groups are n draws: of these conformal prediction asks for WANTED's lower end times
+(n + 1) / n (Dunn, Wasserman, Ramdas, "Distribution-free prediction sets for two-layer hierarchical models", 2018), but no kind
+for more than WANTED's upper end. Kinds are older times, newer times in bf16, newer times in few bits, since neither may pay for
+the other, and memory. A table's stretch is the largest of its kinds', or the largest with median widths of at most WIDEST.
 
 With BAND_C the two tables of that file are written anew; without, prints TAP: whether the bands as compiled hold what they
 should, on the groups that decide and on those kept apart, and how far off memory is on Megatron-LM's tests.
@@ -20,6 +18,7 @@ should, on the groups that decide and on those kept apart, and how far off memor
 
 import collections
 import json
+import math
 import pathlib
 import re
 import subprocess
@@ -116,12 +115,8 @@ def need_of(r, share):
 
 def stretch_of(rows):
     """The stretch that a kind's rows ask for."""
-    count = collections.Counter(r["group"] for r in rows)
-    of_groups = 0
-    for i, r in enumerate(sorted(rows, key=lambda r: r["need"]), 1):
-        of_groups += 1 / (count[r["group"]] * len(count))
-        if of_groups >= sum(WANTED) / 2 * (1 + 1 / len(count)) or i + 1 > WANTED[1] * len(rows):
-            return r["need"]
+    share = min(WANTED[0] * (1 + 1 / len({r["group"] for r in rows})), WANTED[1])
+    return sorted(r["need"] for r in rows)[math.ceil(share * len(rows)) - 1]
 
 
 def fit(rows, names):

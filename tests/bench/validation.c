@@ -488,7 +488,8 @@ static int died_but_fits(const struct row *r, const struct ran *x)
 static void print_died_but_fit(void)
 {
     printf("The runs that ran out of memory and are told \"fits\":\n\n| model | GPUs | "
-           "plan | predicted | of | source; what it says, or what is not known |\n|---|---|---|---|---|---|\n");
+           "plan | predicted | of | source; what it says, or what is not known "
+           "|\n|---|---|---|---|---|---|\n");
     for (int f = 0; f < FILES; f++)
         for (int i = 0; i < files[f].all.n; i++) {
             const struct row *r = &files[f].all.row[i];
