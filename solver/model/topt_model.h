@@ -501,6 +501,7 @@ const char *topt_activation_name(enum topt_activation a);
     X(BIAS, bias, REAL)                    /* lrn: what the sum is added to; 0: 1 */       \
     X(RATE, rate, REAL)                    /* dropout: fraction that becomes 0 */          \
     X(FLOPS, flops, WHOLE)                 /* own: forward, of a position; backward twice */ \
+    X(UNDROPPED, undropped, BOOLEAN)       /* attention: none of its weights is dropped */ \
     X(MASKED, masked, BOOLEAN)             /* add: of what some was dropped, by a byte a number */ \
     X(WRITTEN, written, BOOLEAN)           /* unary, glu: written out; norm, attention: in f32 */ \
     X(TOP_K, top_k, WHOLE)                                                                 \

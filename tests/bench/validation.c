@@ -478,6 +478,34 @@ static void print_all_regret(void)
             100 * sum / jobs, 100 * most, jobs);
 }
 
+/* Did the run die, where topt plan says that it fits? */
+static int died_but_fits(const struct row *r, const struct ran *x)
+{
+    return strcmp(r->outcome, "ran") && (double)x->cost.memory_bytes <= x->limit &&
+           !x->tight;
+}
+
+static void print_died_but_fit(void)
+{
+    printf("The runs that ran out of memory and are told \"fits\":\n\n| model | GPUs | "
+           "plan | predicted | of | source; what it says, or what is not known "
+           "|\n|---|---|---|---|---|---|\n");
+    for (int f = 0; f < FILES; f++)
+        for (int i = 0; i < files[f].all.n; i++) {
+            const struct row *r = &files[f].all.row[i];
+            const struct ran *x = &files[f].all.ran[i];
+            if (row_uses(r, "recipe-memory") || !died_but_fits(r, x))
+                continue;
+            printf("| %s | %d %s | ", r->model, (int)r->gpus, r->device);
+            row_print_plan(r);
+            printf(" | %.1f GiB | %.1f GiB | ", (double)x->cost.memory_bytes / GIB,
+                   x->limit / GIB);
+            row_print_source(r);
+            printf("; %s |\n", *r->note ? r->note : r->open);
+        }
+    printf("\n");
+}
+
 /* What topt plan says of runs that were costed, beside what became of them. */
 static json_t *verdicts(void)
 {
@@ -498,7 +526,7 @@ static json_t *verdicts(void)
                 tight += room && x->tight;
             } else {
                 died++;
-                wrong += fits && !x->tight;
+                wrong += died_but_fits(r, x);
             }
         }
     return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i}", "ran", ran, "refused", refused,
@@ -517,6 +545,8 @@ static void print_verdicts(void)
            ran, refused, 100.0 * refused / ran, roomy, tight, 100.0 * tight / roomy, died,
            wrong);
     json_decref(v);
+    if (wrong)
+        print_died_but_fit();
 }
 
 /* Memory of a file's rows on one side, with stages (1) or without (0); -1: on both, all. */

@@ -14,6 +14,9 @@ static struct topt_model *import(const char *text, struct topt_error *err)
     return topt_model_import(text, strlen(text), "'train.sh'", NULL, err);
 }
 
+#define UNDROPPED "--hidden-dropout 0 --attention-dropout 0\n"
+#define SMALL     "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 32 "
+
 /* examples/gpt3/train_gpt3_175b_distributed.sh. */
 static const char gpt3[] =
     "#!/bin/bash\n"
@@ -33,6 +36,19 @@ static const char gpt3[] =
     "torchrun ${DISTRIBUTED_ARGS[@]} pretrain_gpt.py \\\n    ${GPT_MODEL_ARGS[@]} \\\n"
     "    ${TRAINING_ARGS[@]}\n";
 
+/* Drops no attention of the model's any weight? */
+static int is_undropped(const struct topt_model *m)
+{
+    int found = 0;
+    for (int i = 0; i < m->nops; i++)
+        if (!strcmp(m->op[i].spec->name, "attention")) {
+            found = 1;
+            if (!m->op[i].attrs.undropped)
+                return 0;
+        }
+    return found;
+}
+
 /* Narayanan et al. (2021): 12 l h^2 (1 + 13 / (12 h) + (V + s) / (12 l h)), and the last norm. */
 static void test_gpt3(void)
 {
@@ -50,13 +66,20 @@ static void test_gpt3(void)
     ok(m->note && strstr(m->note, "dropout") &&
            m->op[topt_model_find(m, "h0.add1")].attrs.masked,
        "what dropout leaves of a sum has a mask: %s", m->note);
+    ok(!is_undropped(m), "a tenth of attention's weights is dropped by default");
+    topt_model_destroy(m);
+    m = import(SMALL "--position-embedding-type rope --vocab-size 100 " UNDROPPED, &err);
+    ok(m && is_undropped(m), "... and none with --attention-dropout 0 %s", err.text);
     topt_model_destroy(m);
 }
 
 /* ---- the same as Hugging Face's ---------------------------------------------------- */
 
+/* Without what a config of Hugging Face does not say: which numbers attention keeps where it drops nothing. */
 static json_t *document(const char *text)
 {
+    size_t i;
+    json_t *op;
     struct topt_error err = {0};
     struct topt_import_options o = {.batch = 8, .seq = 512};
     struct topt_model *m = topt_model_import(text, strlen(text), "same", &o, &err);
@@ -64,6 +87,8 @@ static json_t *document(const char *text)
         printf("# %s\n", err.text);
     json_t *doc = m ? topt_model_to_json(m) : NULL;
     json_object_del(doc, "note");
+    json_array_foreach(json_object_get(doc, "ops"), i, op)
+        json_object_del(op, "undropped");
     topt_model_destroy(m);
     return doc;
 }
@@ -75,8 +100,6 @@ static void test_same(const char *what, const char *megatron, const char *config
     json_decref(a);
     json_decref(b);
 }
-
-#define UNDROPPED "--hidden-dropout 0 --attention-dropout 0\n"
 
 static void test_alike(void)
 {
@@ -137,9 +160,8 @@ static void test_alike(void)
 
 /* ---- details ----------------------------------------------------------------------- */
 
-#define SMALL "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 32 "
-#define ROPE  SMALL "--position-embedding-type rope --vocab-size 100 "
-#define MOE   ROPE "--disable-bias-linear --swiglu --num-experts 8 "
+#define ROPE SMALL "--position-embedding-type rope --vocab-size 100 "
+#define MOE  ROPE "--disable-bias-linear --swiglu --num-experts 8 "
 
 static void test_vocab(void)
 {

@@ -505,7 +505,7 @@ static void test_kept(void)
 {
     struct topt_attrs rms = {.rms = 1}, layer = {.rms = 0};
     struct topt_attrs act = {.activation = TOPT_ACT_SILU}, drop = {.rate = 0.5};
-    struct topt_attrs heads = {.heads = 4, .head_dim = 2};
+    struct topt_attrs heads = {.heads = 4, .head_dim = 2}, undropped = heads;
     int parts = TOPT_EAGER_OPERATORS, scores = parts | TOPT_EAGER_SCORES;
     is_int(kept_more("norm", 1, &rms, parts | TOPT_EAGER_NORMS), 4 * 2 * 16 * 4,
            "RMS norm written out keeps its input in f32 too");
@@ -518,6 +518,9 @@ static void test_kept(void)
     is_int(kept_more("attention", 6, &heads, parts), 0, "attention is one kernel");
     is_int(kept_more("attention", 6, &heads, scores), (2 * 4 + 1) * 2 * 4 * 16 * 16,
            "... or keeps two numbers and a byte of each pair");
+    undropped.undropped = 1;
+    is_int(kept_more("attention", 6, &undropped, scores), 4 * 2 * 4 * 16 * 16,
+           "... one number where nothing is dropped");
 }
 
 /* An operator reads what the one before it makes as both of its inputs: while the second

@@ -613,6 +613,7 @@ static int find_arch(const struct arguments *x, struct hf_arch *a, struct topt_e
     if (x->open[0])
         topt_hf_note(a, open);
     a->dropout = x->hidden_dropout > 0;
+    a->undropped_scores = !(x->attention_dropout > 0);
     if (a->dropout || x->attention_dropout > 0)
         topt_hf_note(a, TOPT_HF_DROPS);
     return find_sizes(x, a, err) || find_norm(x, a, err) || find_positions(x, a, err) ||

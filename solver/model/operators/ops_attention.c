@@ -86,22 +86,24 @@ static int check_rope(const struct topt_attrs *a, struct topt_error *err)
 
 /* Scores as Korthikanti et al. (2022) count them: written by a product, read and
  * written by softmax and by dropout, read by the next product; kept are softmax's and
- * dropout's outputs and a byte each that says what was dropped.  'wide': softmax is in f32, and what the next product reads
+ * dropout's outputs and a byte each that says what was dropped.  With a share of 0 PyTorch's dropout returns what it is given
+ * (_dropout_impl of aten/src/ATen/native/Dropout.cpp).  'wide': softmax is in f32, and what the next product reads
  * is its copy (transformers v5.12.1, models/bloom and models/mpt, which have no other attention). */
 static struct topt_eager eager_scores(int64_t heads, int64_t queries, int64_t keys,
-                                      int64_t key, int64_t value, int wide)
+                                      int64_t value, const struct topt_attrs *a)
 {
-    int64_t pairs = heads * queries * keys;
+    int64_t pairs = heads * queries * keys, key = a->head_dim;
+    int drops = !a->undropped, wide = a->written;
     return (struct topt_eager){
         .flops = {2 * pairs * (key + value), 4 * pairs * (key + value)},
         .outputs = {pairs + heads * queries * value,
                     pairs + heads * (queries * key + keys * (key + value))},
-        .moved = {{.real = 6 * pairs, .bytes = pairs},
-                  {.real = 9 * pairs, .bytes = pairs}},
-        .kernels = {4, 8},
-        .kept = {.real = wide ? pairs : 2 * pairs,
+        .moved = {{.real = (4 + 2 * drops) * pairs, .bytes = drops * pairs},
+                  {.real = (7 + 2 * drops) * pairs, .bytes = drops * pairs}},
+        .kernels = {3 + drops, 7 + drops},
+        .kept = {.real = wide ? pairs : (1 + drops) * pairs,
                  .f32 = wide ? pairs : 0,
-                 .bytes = wide ? 0 : pairs},
+                 .bytes = wide ? 0 : drops * pairs},
         .work = {{.real = pairs}, {.real = 2 * pairs}}};
 }
 
@@ -332,7 +334,7 @@ static enum topt_eager_how eager_attention(const struct topt_op *op, const int64
     int scores = writes & TOPT_EAGER_WRITES_SCORES || a->written;
     *ret = (struct topt_eager){0};
     if (scores)
-        *ret = eager_scores(heads, len[S], len[T], a->head_dim, value_dim(a), a->written);
+        *ret = eager_scores(heads, len[S], len[T], value_dim(a), a);
     else if (writes & TOPT_EAGER_TURNS && len[B] > 1) {
         /* The copy is what the next product keeps; one sample lies the same in both orders. */
         int64_t out = heads * len[S] * value_dim(a);
@@ -416,8 +418,8 @@ const struct topt_op_spec topt_ops_attention[] = {
      * 2022).  Scores are kept for a few queries at a time. */
     {.name = "attention",
      .attrs = A(HEADS) | A(KV_HEADS) | A(HEAD_DIM) | A(V_HEAD_DIM) | A(CAUSAL) |
-              A(WRITTEN) | A(WINDOW) | A(CHUNK) | A(SCALE) | A(CAP) | A(DISTANCE) |
-              A(FACTOR) | ROPE,
+              A(WRITTEN) | A(UNDROPPED) | A(WINDOW) | A(CHUNK) | A(SCALE) | A(CAP) |
+              A(DISTANCE) | A(FACTOR) | ROPE,
      .ndims = 6,
      .dim = {BATCH,
              {"h", TOPT_SPLIT_FEATURE},

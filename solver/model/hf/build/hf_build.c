@@ -100,6 +100,7 @@ static struct topt_attrs attend_attrs(const struct hf_builder *b)
                                .head_dim = a->head_dim,
                                .causal = !a->bidirectional,
                                .written = a->written_scores,
+                               .undropped = a->undropped_scores,
                                .window = seen(b, a->window),
                                .chunk = seen(b, a->chunk),
                                .cap = a->score_cap,
@@ -435,6 +436,7 @@ static int attention_fused(struct hf_builder *b, int x)
     attrs.kv_heads = a->kv_heads;
     attrs.head_dim = a->head_dim;
     attrs.causal = !a->bidirectional;
+    attrs.undropped = a->undropped_scores;
     x = topt_hf_linear(b, x, a->kv_heads, unit, a->qkv_bias, "qkv");
     return topt_hf_add(b, "attention", x, -1, &attrs, "attention");
 }

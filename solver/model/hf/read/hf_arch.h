@@ -152,6 +152,8 @@ struct hf_arch {
     /* In transformers' own code: the activation is made by elementwise kernels; norms and their gains are in f32;
      * attention is matrix products with a softmax in f32 between them. */
     int written, wide_gains, written_scores;
+    /* Attention drops none of its weights. */
+    int undropped_scores;
     int mlp_gate;    /* what the feed-forward gives is gated by the block's input */
     int curved;      /* two trained numbers bend it */
     int shared_norm; /* parallel: attention and feed-forward read one norm */
