@@ -278,6 +278,8 @@ static struct topt_time own_kernel(const struct topt_tally *t, const struct topt
     const struct topt_op *o = &t->k->model->op[i->op];
     struct topt_seen seen = {t->k, t->named, t->len};
     int64_t bytes = 0;
+    if (topt_is_table(t->k->model, t->k->settings, i->op)) /* frameworks copy none */
+        return (struct topt_time){0, TOPT_BASIS_ANALYTIC};
     for (int x = 0; x < o->spec->noperands; x++)
         bytes +=
             bytes_at_once(t, o->spec, x,
@@ -387,6 +389,19 @@ int64_t topt_sent_ns(const struct topt_costing *k, int tensor, uint32_t axes, in
     return (int64_t)((double)ns * share);
 }
 
+int topt_sums_at_end(const struct topt_costing *k, int tensor)
+{
+    return tensor >= 0 && k->settings->gather == TOPT_GATHER_OPERATOR &&
+           topt_is_table(k->model, k->settings, k->model->tensor[tensor].producer);
+}
+
+/* The tensor that a buffer is of, or of whose gradient; -1: of none. */
+static int tensor_of(const struct topt_tally *t, int buffer)
+{
+    const struct topt_buffer *b = &t->named[buffer];
+    return b->operand < 0 ? -1 : t->k->model->op[b->op].operand[b->operand].tensor;
+}
+
 static struct topt_time move(const struct topt_tally *t, const struct topt_instr *i)
 {
     const struct topt_buffer *b = &t->named[i->a];
@@ -396,7 +411,9 @@ static struct topt_time move(const struct topt_tally *t, const struct topt_instr
                                     topt_element_bytes(t->k->settings, b->elem));
     struct topt_time time = topt_router_time(
         t->k->router, topt_move_collective(i->move.kind), i->axes, gathered(t, i, bytes));
-    if (b->op >= 0 && b->operand >= 0)
+    if (topt_sums_at_end(t->k, tensor_of(t, i->a)))
+        time.ns /= t->rounds;
+    else if (b->op >= 0 && b->operand >= 0)
         time.ns = topt_sent_ns(t->k, t->k->model->op[b->op].operand[b->operand].tensor,
                                i->axes, time.ns);
     return time;
@@ -492,6 +509,9 @@ struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr 
         break;
     }
     *ret_network = 0;
+    if ((i->kind == TOPT_I_ZERO || i->kind == TOPT_I_ADD) &&
+        topt_sums_at_end(t->k, tensor_of(t, i->a)))
+        return (struct topt_time){0, TOPT_BASIS_ANALYTIC};
     switch (i->kind) {
     case TOPT_I_KERNEL:
         return kernel(t, i);
