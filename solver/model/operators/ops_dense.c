@@ -4,6 +4,8 @@
 #include "ops_rows.h"
 #include "tables.h"
 
+#include <string.h>
+
 /* ---- embedding --------------------------------------------------------------------- */
 
 static int shape_embedding(struct topt_op *op, struct topt_error *err)
@@ -313,6 +315,12 @@ int topt_loss_has_kernels(const struct topt_model *m)
     return m->op[m->loss].spec->eager != NULL;
 }
 
+int topt_op_waits_for_loss(const struct topt_op *op)
+{
+    const struct topt_model *m = op->model;
+    return op->spec->loss && m->loss >= 0 && strcmp(op->name, m->op[m->loss].name);
+}
+
 int topt_loss_chunks(enum topt_loss_kernel k)
 {
     return loss_kernels[k].chunks;
@@ -337,6 +345,12 @@ static enum topt_eager_how eager_cross_entropy(const struct topt_op *op,
         ret->work[i] =
             (struct topt_numbers){.real = (by->alive[i].real - 1) * chunk,
                                   .f32 = by->alive[i].f32 * chunk + k->kept.f32 * n};
+    }
+    /* The softmax, or its logarithm, is kept meanwhile, but of chunks with their backward at once. */
+    if (topt_op_waits_for_loss(op) && by->kernels && (k->chunks == 1 || k->kept.f32)) {
+        ret->kept.f32 = n;
+        ret->work[0].f32 -= n;
+        ret->work[1].f32 -= n;
     }
     if (as >= TOPT_LOSS_AND_METRICS) {
         ret->moved[0].real += METRICS * log->moved[0].real * n;
