@@ -192,7 +192,8 @@ static enum topt_eager_how eager(const struct topt_tally *t, int op,
     int turns =
         s->positions_first && topt_op_turns(o) && s->attention <= TOPT_ATTENTION_FLASH3;
     int loss = (int)s->loss + (s->eager & TOPT_EAGER_METRICS ? TOPT_LOSS_AND_METRICS : 0);
-    int as = o->spec->loss ? loss : writes | (turns ? TOPT_EAGER_TURNS : 0);
+    int compiled = s->eager & TOPT_EAGER_OPERATORS ? 0 : TOPT_LOSS_COMPILED;
+    int as = o->spec->loss ? loss | compiled : writes | (turns ? TOPT_EAGER_TURNS : 0);
     int on = o->spec->loss ? loss != TOPT_LOSS_FUSED
                            : turns || s->eager & TOPT_EAGER_OPERATORS;
     return on && o->spec->eager ? o->spec->eager(o, t->len, as, ret) : TOPT_EAGER_ALIKE;
@@ -333,6 +334,22 @@ static int64_t accumulation_ns(const struct topt_tally *t, const struct topt_ins
     return bytes ? elementwise(t, bytes).ns * (rounds - 1) / rounds : 0;
 }
 
+/* PyTorch's embedding makes the gradient of the whole table, zeros but for a micro-batch's rows (aten's
+ * embedding_dense_backward), and Megatron-LM adds that to main_grad (core/distributed/distributed_data_parallel.py at
+ * d98e8a6). */
+static int64_t dense_bytes(const struct topt_tally *t, const struct topt_instr *i)
+{
+    enum { TABLE = 1 };
+    const struct topt_settings *s = t->k->settings;
+    int64_t real = topt_element_bytes(s, TOPT_ELEM_REAL);
+    int64_t added = real + 2 * topt_element_bytes(s, TOPT_ELEM_WIDE);
+    if (i->kernel != TOPT_K_EMBEDDING_BWD || !s->by_unit || i->grad[TABLE] < 0 ||
+        t->named[i->grad[TABLE]].rows)
+        return 0;
+    return topt_touched_numbers(&t->k->model->op[i->op], 1u << TABLE, t->len) *
+           (real + (s->gather == TOPT_GATHER_OPERATOR ? added : 0));
+}
+
 /* All that a framework does in one direction, casts to few bits too, is priced with the first of our
  * kernels. */
 static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
@@ -347,7 +364,8 @@ static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
         t->kernels *= of_experts(t, o, EXPERT_PRODUCT);
     if (how != TOPT_EAGER_INSTEAD)
         time = own_kernel(t, i);
-    time.ns += accumulation_ns(t, i);
+    int64_t dense = dense_bytes(t, i);
+    time.ns += accumulation_ns(t, i) + (dense ? elementwise(t, dense).ns : 0);
     if (how != TOPT_EAGER_ALIKE && !t->told) {
         time.ns += eager_pass(t, &e, i->backward).ns;
         t->kernels += e.kernels[i->backward];

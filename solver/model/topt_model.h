@@ -356,8 +356,8 @@ enum topt_loss_kernel {
     TOPT_LOSS_CHUNKED,  /* by chunks, each with its backward at once */
     TOPT_LOSS_COUNT
 };
-/* Beside a kernel of the loss: the trainer computes metrics of the logits for its log. */
-enum { TOPT_LOSS_AND_METRICS = 16 };
+/* Beside a kernel of the loss, as bits: the trainer computes metrics of the logits for its log; it is compiled. */
+enum { TOPT_LOSS_AND_METRICS = 16, TOPT_LOSS_COMPILED = 32 };
 const char *topt_loss_kernel_name(enum topt_loss_kernel k);
 /* The chunks in which it makes logits, one after the other. */
 int topt_loss_chunks(enum topt_loss_kernel k);

@@ -158,6 +158,8 @@ static const struct mechanism {
     {"optimizer-in-backward", NULL, 0},
     {"paged-optimizer", NULL, 0},
     {"linear-loss", NULL, 0},
+    /* Logits and their loss by chunks of the sequence, --loss-kernel chunked-saved. */
+    {"chunked-loss", NULL, 1},
     /* The loss fused by PyTorch's compiler, which holds a copy of the logits in f32 more than in place (Megatron-LM,
      * core/fusions/fused_cross_entropy.py, d98e8a6). */
     {"compiled-loss", NULL, 0},

@@ -375,7 +375,8 @@ static void test_kernels(void)
 }
 
 /* The most bytes in flight of an operator by itself, with this kernel of the loss. */
-static int64_t in_flight(const char *name, enum topt_loss_kernel loss, int64_t *ret_kept)
+static int64_t in_flight(const char *name, enum topt_loss_kernel loss, int eager,
+                         int64_t *ret_kept)
 {
     struct topt_model *m = topt_model_create("one", 2, 16, NULL);
     struct topt_attrs table = {.vocab = 8, .features = 4}, classes = {.features = 40};
@@ -386,6 +387,7 @@ static int64_t in_flight(const char *name, enum topt_loss_kernel loss, int64_t *
     s.dtype = TOPT_BF16;
     s.granule_bytes = 1;
     s.loss = loss;
+    s.eager = eager ? TOPT_EAGER_OPERATORS : 0;
     int x = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
     x = topt_model_add(m, "linear", "head", 1, &x, &classes, NULL);
     x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
@@ -412,24 +414,28 @@ static void test_loss_kernels(void)
     enum { LOGITS = 2 * 16 * 40 };
     static const struct {
         enum topt_loss_kernel kernel;
+        int eager;
         int64_t alive, kept, head; /* in the loss; kept for it; logits at the head */
         const char *why;
     } rows[] = {
-        {TOPT_LOSS_WRITTEN, 8 * 12, 0, 8 * 2, "log-softmax and two gradients in f32"},
-        {TOPT_LOSS_IN_PLACE, 8 * 6, 0, 8 * 2, "bf16 and one copy in f32"},
-        {TOPT_LOSS_SAVED, 8 * 4 + 8, 0, 2, "all log-softmax, two gradients of an eighth"},
-        {TOPT_LOSS_FUSED, 8 * 2, 8 * 2, 8 * 2, "logits and their gradient in bf16"},
-        {TOPT_LOSS_CHUNKED, 12, 0, 2, "an eighth of what is written"},
+        {TOPT_LOSS_WRITTEN, 1, 8 * 12, 0, 8 * 2, "log-softmax and two gradients in f32"},
+        {TOPT_LOSS_IN_PLACE, 1, 8 * 6, 0, 8 * 2, "bf16 and one copy in f32"},
+        {TOPT_LOSS_SAVED, 1, 8 * 4 + 8, 0, 2,
+         "all log-softmax, two gradients of an eighth"},
+        {TOPT_LOSS_SAVED, 0, 8 * 2 + 2, 0, 2,
+         "all logits, compiled, one gradient of an eighth"},
+        {TOPT_LOSS_FUSED, 1, 8 * 2, 8 * 2, 8 * 2, "logits and their gradient in bf16"},
+        {TOPT_LOSS_CHUNKED, 1, 12, 0, 2, "an eighth of what is written"},
     };
-    int64_t kept, small = in_flight("loss", TOPT_LOSS_FUSED, &kept) - 2 * LOGITS;
-    int64_t beside = in_flight("head", TOPT_LOSS_FUSED, &kept) - 2 * LOGITS;
+    int64_t kept, small = in_flight("loss", TOPT_LOSS_FUSED, 1, &kept) - 2 * LOGITS;
+    int64_t beside = in_flight("head", TOPT_LOSS_FUSED, 1, &kept) - 2 * LOGITS;
     is_int(small, 0, "a fused kernel's gradient is the most in flight");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *name = topt_loss_kernel_name(rows[i].kernel);
-        is_int(8 * (in_flight("loss", rows[i].kernel, &kept) - small),
+        is_int(8 * (in_flight("loss", rows[i].kernel, rows[i].eager, &kept) - small),
                rows[i].alive * LOGITS, "%s: %s", name, rows[i].why);
         is_int(8 * kept, rows[i].kept * LOGITS, "... kept of the logits");
-        is_int(8 * (in_flight("head", rows[i].kernel, &kept) - beside),
+        is_int(8 * (in_flight("head", rows[i].kernel, rows[i].eager, &kept) - beside),
                rows[i].head * LOGITS, "... made at once by the head");
     }
 }
