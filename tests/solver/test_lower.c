@@ -473,6 +473,77 @@ static void test_loss_shares(void)
     topt_model_destroy(m);
 }
 
+/* Of two losses the first keeps its softmax until the last one's backward. */
+static void test_waiting_loss(void)
+{
+    enum { WHOLE = 2 * 16 * 40 };
+    static const int64_t whole[] = {2, 16, 40};
+    struct topt_model *m = topt_model_create("two", 2, 16, NULL);
+    struct topt_attrs table = {.vocab = 8, .features = 4}, classes = {.features = 40};
+    struct topt_eager first, last;
+    int e = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
+    int x = topt_model_add(m, "linear", "further", 1, &e, &classes, NULL);
+    x = topt_model_add(m, "cross_entropy", "further.loss", 1, &x, NULL, NULL);
+    x = topt_model_add(m, "linear", "head", 1, &e, &classes, NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    if (x < 0 || topt_model_finish(m, NULL))
+        exit(1);
+    const struct topt_op *op = &m->op[m->loss], *before = op - 2;
+    op->spec->eager(op, whole, TOPT_LOSS_IN_PLACE, &last);
+    op->spec->eager(before, whole, TOPT_LOSS_IN_PLACE, &first);
+    ok(m->mtp == 1 && !topt_op_waits_for_loss(op) && topt_op_waits_for_loss(before),
+       "two losses, of which the first waits");
+    is_int(first.kept.f32, WHOLE, "... and keeps a softmax in f32");
+    ok(!last.kept.f32 && first.work[0].f32 + first.kept.f32 == last.work[0].f32,
+       "... of what the last one holds while it runs");
+    topt_model_destroy(m);
+    m = topt_model_create("unlike", 2, 16, NULL);
+    e = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
+    x = topt_model_add(m, "mse", "other", 1, &e, NULL, NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &e, NULL, NULL);
+    struct topt_error err = {0};
+    ok(x >= 0 && topt_model_finish(m, &err) && strstr(err.text, "two losses"),
+       "losses of unlike kinds are refused: %s", err.text);
+    topt_model_destroy(m);
+}
+
+/* The time of an embedding of so many words, with a framework's own kernels. */
+static int64_t embedding_ns(int64_t vocab, enum topt_gather gather)
+{
+    struct topt_model *m = topt_model_create("one", 2, 16, NULL);
+    struct topt_attrs table = {.vocab = vocab, .features = 64}, classes = {.features = 8};
+    struct topt_settings s = topt_settings_default();
+    struct topt_fragment_cost c = {.compute_ns = -1};
+    struct topt_config whole = topt_config_none();
+    struct topt_mesh mesh;
+    s.dtype = TOPT_BF16;
+    s.by_unit = 1;
+    s.gather = gather;
+    s.micro_batches = 2;
+    int x = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
+    x = topt_model_add(m, "linear", "head", 1, &x, &classes, NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    if (x >= 0 && !topt_model_finish(m, NULL) && !topt_mesh_init(&mesh, 1, 1, NULL)) {
+        struct topt_router *r = topt_router_create(hw, &mesh);
+        struct topt_costing k = {m, hw, &mesh, &s, r, NULL};
+        if (topt_cost_op(&k, 0, &whole, &c, NULL))
+            c.spent.at[TOPT_DURING_BACKWARD].compute_ns = -1;
+        topt_router_destroy(r);
+    }
+    topt_model_destroy(m);
+    return c.spent.at[TOPT_DURING_BACKWARD].compute_ns;
+}
+
+/* Each micro-batch's gradient of a table is as large as the table. */
+static void test_dense_gradients(void)
+{
+    int64_t small = embedding_ns(1000, TOPT_GATHER_OPERATOR),
+            large = embedding_ns(1000000, TOPT_GATHER_OPERATOR);
+    ok(small > 0 && large > 2 * small,
+       "a larger table's gradient takes longer: %lld ns, %lld", (long long)small,
+       (long long)large);
+}
+
 /* Bytes kept by an operator of its own, over 'own' of the same. */
 static int64_t kept_more(const char *kind, int64_t unit, const struct topt_attrs *a,
                          int parts)
@@ -603,6 +674,8 @@ int main(void)
     test_kernels();
     test_loss_kernels();
     test_loss_shares();
+    test_waiting_loss();
+    test_dense_gradients();
     test_kept();
     check_random(1, 1, 0, TOPT_SPACE_FULL);
     check_random(1, 2, 1, TOPT_SPACE_FULL);
