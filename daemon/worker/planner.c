@@ -332,11 +332,12 @@ find_model(struct planner *p, const struct planner_question *q, struct topt_erro
     struct topt_import_options o = {.batch = x->batch,
                                     .seq = x->seq,
                                     .document_length = x->document_length,
+                                    .mtp = x->mtp,
                                     .train = *x->train ? x->train : NULL,
                                     .apart = topt_query_apart(x)};
-    topt_text_add(&key, "%s %lld %lld %lld %d %s %s", q->model_id, (long long)o.batch,
-                  (long long)o.seq, (long long)o.document_length, o.apart, x->train,
-                  q->what);
+    topt_text_add(&key, "%s %lld %lld %lld %lld %d %s %s", q->model_id,
+                  (long long)o.batch, (long long)o.seq, (long long)o.document_length,
+                  (long long)o.mtp, o.apart, x->train, q->what);
     if (!key.oom && (m = kept_find(&p->models, key.s))) {
         topt_text_fini(&key);
         return m;

@@ -58,6 +58,7 @@ static struct topt_model *load_model(const json_t *doc, const char *path,
     struct topt_import_options o = {.batch = words->batch,
                                     .seq = words->seq,
                                     .document_length = words->document_length,
+                                    .mtp = words->mtp,
                                     .train = *words->train ? words->train : NULL};
     char beside[1024], own[1024];
     snprintf(own, sizeof own, "%s", path);

@@ -144,6 +144,7 @@ int topt_ask_batch(struct topt_question *q, int64_t batch, struct topt_error *er
     struct topt_import_options o = {.batch = batch,
                                     .seq = q->a.asked.seq,
                                     .document_length = q->a.asked.document_length,
+                                    .mtp = q->a.asked.mtp,
                                     .loss = q->a.loss,
                                     .train = *q->a.asked.train ? q->a.asked.train : NULL,
                                     .as = q->a.as,

@@ -36,6 +36,8 @@ struct args {
          "part of a multimodal config: text"},                                           \
         {"capacity", TOPT_OPT_POSITIVE, offsetof(struct args, import.capacity), "X",     \
          "capacity factor of mixtures of experts (default: no token is dropped)"},       \
+        {"mtp", TOPT_OPT_COUNT, offsetof(struct args, import.mtp), "N",                  \
+         "modules that predict further tokens (multi-token prediction; default: none)"}, \
     {                                                                                    \
         "train", TOPT_OPT_STRING, offsetof(struct args, import.train), "WHAT",           \
             "all (default), names, or lora[:RANK[:NAMES]]; +4bit or +8bit"               \

@@ -140,7 +140,7 @@ static void read_op(struct job_model *m, const json_t *ops, const json_t *o)
     const char *kind = word(o, "kind");
     int i = 0;
     if (!strcmp(kind, "embedding") || !strcmp(kind, "variable")) {
-        m->tied = m->tied || !strcmp(kind, "variable");
+        m->tied += !strcmp(kind, "variable");
         m->hidden = whole(o, "features", m->hidden);
         if (whole(o, "vocab", 0) > m->vocab) /* kinds of tokens have a table, too */
             m->vocab = whole(o, "vocab", 0);
@@ -183,10 +183,16 @@ static void read_model(struct job_model *m, const json_t *ops)
 {
     size_t i;
     json_t *o;
+    int64_t losses = 0;
     json_array_foreach(ops, i, o)
     {
         read_op(m, ops, o);
+        losses += !strcmp(word(o, "kind"), "cross_entropy");
     }
+    m->mtp = losses > 1 ? losses - 1 : 0;
+    m->layers -= m->mtp;
+    m->tied =
+        m->mtp ? m->tied == 1 : m->tied > 0; /* an own head of theirs is shared, too */
     if (!m->layers && !m->other)
         m->other = "no attention";
 }

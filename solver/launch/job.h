@@ -15,7 +15,7 @@ enum job_precision { JOB_F32, JOB_BF16_MIXED, JOB_BF16, JOB_F64, JOB_F16_MIXED }
 /* The shape of the model as far as frameworks ask for it; zeros where it has no such thing. */
 struct job_model {
     int64_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, positions, experts,
-        top_k;
+        top_k, mtp; /* 'mtp': modules that predict further tokens, beside 'layers' */
     int dense, causal, rms, gated, bias, qkv_bias, tied, head_norm, rotary, distance;
     double eps, theta, rope_factor; /* above 0: angles scaled as Llama 3.1 does */
     const char *activation;

@@ -18,7 +18,7 @@ static void number(struct topt_text *t, const char *name, int64_t value)
     topt_text_add(t, " \\\n    %s %lld", name, (long long)value);
 }
 
-/* Chunks of layers: E the embedding, t a layer, L the loss, | between chunks. */
+/* Chunks of layers: E the embedding, t a layer, m a module that predicts a further token, L the loss, | between chunks. */
 static void write_layout(const struct job *j, struct topt_text *t)
 {
     topt_text_add(t, " \\\n    --pipeline-model-parallel-layout 'E");
@@ -27,6 +27,8 @@ static void write_layout(const struct job *j, struct topt_text *t)
         for (json_int_t n = json_integer_value(json_array_get(j->layers, i)); n > 0; n--)
             topt_text_add(t, "t");
     }
+    for (int64_t i = 0; i < j->model.mtp; i++)
+        topt_text_add(t, "m");
     topt_text_add(t, "L'");
 }
 
@@ -37,6 +39,8 @@ static void write_stages(const struct job *j, struct topt_text *t)
         write_layout(j, t);
     else if (j->vp > 1)
         number(t, "--num-virtual-stages-per-pipeline-rank", j->vp);
+    if (j->model.mtp)
+        number(t, "--mtp-num-layers", j->model.mtp);
     if (topt_orders[j->order].pairs) {
         struct topt_order_shape shape = {(int)j->pp, (int)j->vp, j->steps};
         flag(t, 1, "--overlap-moe-expert-parallel-comm");

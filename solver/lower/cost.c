@@ -104,7 +104,7 @@ static int tally_backward(const struct topt_fragments *f, struct topt_tally *t, 
 {
     const struct topt_op *o = &f->model->op[op];
     t->told = 0;
-    if (op != f->model->loss) {
+    if (!o->spec->loss) {
         struct topt_layout l = topt_grad_layout(o, o->output, c, f->mesh);
         b->grad[o->output] =
             topt_fragment_operand(f, op, o->output, &l, TOPT_CLASS_TRANSIENT);
@@ -267,13 +267,12 @@ static int weighs_outputs(const struct topt_costing *k, int op, int input)
            topt_op_experts(o) < 0;
 }
 
-/* Does a consumer have its input kept for backward?  A loss that is not fused does not,
- * which comes last in forward and first in backward: what it holds meanwhile is told
- * with its kernels (struct topt_eager). */
+/* Does a consumer have its input kept for backward?  A loss that is not fused does not: what it holds
+ * until its backward is told with its kernels (struct topt_eager). */
 static int keeps_input(const struct topt_costing *k, int op, int input)
 {
-    int eager = k->settings->loss != TOPT_LOSS_FUSED && op == k->model->loss &&
-                k->model->op[op].spec->eager;
+    const struct topt_op_spec *spec = k->model->op[op].spec;
+    int eager = k->settings->loss != TOPT_LOSS_FUSED && spec->loss && spec->eager;
     return topt_reads_back(k->model, op, input) && !eager &&
            !weighs_outputs(k, op, input);
 }
@@ -336,7 +335,7 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
     struct topt_fragment_cost own;
     if (topt_ring_ranks(k, o, c, x) > 1 && !topt_cost_op(k, op, c, &own, NULL))
         topt_ring_end(k, op, x, c, &own, &e);
-    if (op != k->model->loss) {
+    if (!o->spec->loss) {
         struct topt_shape s = topt_operand_shape(o, o->output);
         struct topt_layout l = topt_grad_layout(o, o->output, c, k->mesh);
         e.out_bytes = block(k, o->operand[o->output].tensor, &s, &l);
@@ -360,7 +359,7 @@ int topt_cost_move_by(const struct topt_costing *k, int tensor, uint32_t axes,
                                    .from_bytes = from_bytes,
                                    .to_bytes = to_bytes,
                                    .of_tokens = topt_is_of_slots(k->model, tensor)};
-    int64_t rounds = k->settings->micro_batches;
+    int64_t rounds = topt_sums_at_end(k, tensor) ? 1 : k->settings->micro_batches;
     int bad = by->time_ns == TOPT_ROUTE_FAR ||
               __builtin_mul_overflow(by->time_ns, rounds, &ret->network_ns);
     ret->network_ns = 0;

@@ -379,7 +379,7 @@ static int run_backward(struct topt_dataflow *d, int op, int *ret_input_grad)
     int input[TOPT_MAX_INPUTS], grad = -1;
     if (recompute_inputs(d, op))
         return -1;
-    if (op != d->m->loss && (grad = take_output_grad(d, op)) < 0)
+    if (!d->m->op[op].spec->loss && (grad = take_output_grad(d, op)) < 0)
         return -1;
     if (restore_inputs(d, op, input) ||
         d->c->backward(d->c, op, grad, input, ret_input_grad))

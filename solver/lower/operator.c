@@ -304,7 +304,7 @@ int topt_op_forward(const struct topt_fragments *f, int op, const struct topt_co
         alloc_role(&w, TOPT_WORK_FWD, TOPT_CLASS_TRANSIENT) || topt_params_open(&w) ||
         emit_steps(&w))
         return -1;
-    if (op == f->model->loss) {
+    if (w.o->spec->loss) {
         struct topt_instr i = topt_fragment_instr(TOPT_I_LOSS, op, 0);
         i.a = b->value[w.o->output];
         i.axes = (1u << f->mesh->naxes) - 1;

@@ -77,7 +77,7 @@ int topt_recomputable(const struct topt_model *m, const struct topt_settings *s,
     if (!may)
         return topt_nomem(err, "the model's units");
     for (int i = 0; i < m->nops; i++)
-        may[i] = topt_recomputed_with(m, s, i) >= 0 && i != m->loss;
+        may[i] = topt_recomputed_with(m, s, i) >= 0 && !m->op[i].spec->loss;
     for (int i = 0; i < m->nops; i++)
         for (int k = 0; k < m->op[i].ninputs; k++) {
             int p = m->tensor[m->op[i].operand[m->op[i].input[k]].tensor].producer;

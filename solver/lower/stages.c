@@ -7,6 +7,8 @@
  *     units     | embedding | layer 0 | layer 1 | ...            | layer n | norm, head, loss |
  *     chunks    |        chunk 0         |    chunk 1    | ...   |          the last          |
  *
+ * Modules that predict further tokens belong to the last unit, as Megatron-LM has them beside the loss.
+ *
  * The memory of a strategy is that of the stage which holds most: parameters, gradients and states of its
  * chunks, and the most that its passes hold at one time. */
 #include "fragment.h"
@@ -71,7 +73,7 @@ static void add_unit(struct topt_stage_units *u, const struct crossing *c, int o
 static void find_units(const struct topt_model *m, const struct crossing *c,
                        struct topt_stage_units *u)
 {
-    int last = m->nops - 1;
+    int last = m->mtp - 1;
     while (last >= 0 && m->unit[last] < 0)
         last--;
     for (int i = 0; i <= last && u->fault < 0; i++) {
@@ -118,16 +120,18 @@ int topt_stage_units_layers(const struct topt_stage_units *u, int from, int unti
     return until > from ? until - from : 0;
 }
 
+/* Modules that predict further tokens are not recomputed then (Megatron-LM, core/transformer/multi_token_prediction.py at
+ * d98e8a6). */
 void topt_recompute_first(const struct topt_model *m, const int16_t *layers, int64_t n,
                           struct topt_strategy *s)
 {
     int in_chunk = -1, chunk = 0; /* the layer's number in its chunk */
     for (int i = 0; i < m->nops; i++) {
         int t = m->op[i].operand[m->op[i].output].tensor;
-        if (begins_layer(m, i))
+        if (i < m->mtp && begins_layer(m, i))
             for (in_chunk++; in_chunk == layers[chunk]; in_chunk = 0)
                 chunk++;
-        if (in_chunk < n)
+        if (in_chunk < n && i < m->mtp)
             continue;
         s->config[i].recompute = 0;
         if (m->tensor[t].nconsumers > 1 && s->hub[t].keep == TOPT_HUB_RECOMPUTE)
@@ -260,6 +264,27 @@ static int cut_by(struct stages *x, int64_t most, int64_t room, int spread)
     return at == 0;
 }
 
+/* Can the units be cut so that the chunks of a stage take no more than 'most' together?  From the last chunk on, each has
+ * an equal share of what the later ones of its stage left. */
+static int cut_by_stages(struct stages *x, int64_t most)
+{
+    int64_t held[TOPT_MAX_STAGES] = {0};
+    int at = x->nunits, taken[TOPT_MAX_STAGES] = {0};
+    x->cut[x->nchunks] = at;
+    for (int c = x->nchunks - 1; c >= 0; c--) {
+        int least = at - 1, stage = stage_of(x, c);
+        int64_t *sum = &held[stage];
+        int64_t until =
+            *sum + (most - *sum) / (x->nchunks / x->shape.stages - taken[stage]++);
+        while (at > c && (at > least || *sum + x->weight[at - 1] <= until))
+            *sum += x->weight[--at];
+        if (*sum > most)
+            return 0;
+        x->cut[c] = at;
+    }
+    return at == 0;
+}
+
 /* The slowest chunk where each has as many layers as the others; 0: they do not divide so.  'cut' has them. */
 static int64_t cut_evenly(struct stages *x)
 {
@@ -277,12 +302,15 @@ static int64_t cut_evenly(struct stages *x)
     return most;
 }
 
-/* The least 'most' for which units are cut, or with that one the least 'room'. */
+/* The least 'most' for which units are cut (BY_STAGES: that of stages), or with that one the least 'room'. */
+enum { BY_STAGES = -1 };
 static int64_t least_cut(struct stages *x, int64_t low, int64_t high, int64_t most)
 {
     while (low < high) {
         int64_t mid = low + (high - low) / 2;
-        if (most ? cut_by(x, most, mid, 0) : cut_by(x, mid, 0, 0))
+        if (most == BY_STAGES ? cut_by_stages(x, mid)
+            : most            ? cut_by(x, most, mid, 0)
+                              : cut_by(x, mid, 0, 0))
             high = mid;
         else
             low = mid + 1;
@@ -307,10 +335,11 @@ static int64_t least_bytes(const struct stages *x)
 
 /* Chunks of equally many layers where that is about as good as any cut; else those whose slowest is
  * fastest, and if 'lean' of such the ones whose stages hold least.  Of more chunks than units those
- * before the last have nothing. */
+ * before the last have nothing.  A last unit that alone takes longer than any chunk need (it has the loss, and modules
+ * that predict further tokens) leaves fewer layers to the other chunks of its stage. */
 static void cut_units(struct stages *x)
 {
-    int64_t high = 0, low = 0, even = cut_evenly(x);
+    int64_t all = 0, high, low = 0, even = cut_evenly(x);
     if (even && x->t->settings->even_stages)
         return;
     for (int c = 0; c <= x->nchunks && x->nchunks > x->nunits; c++)
@@ -319,12 +348,15 @@ static void cut_units(struct stages *x)
         return;
     for (int i = 0; i < x->nunits; i++) {
         low = topt_max(low, x->weight[i]);
-        high += x->weight[i];
+        all += x->weight[i];
     }
-    high = least_cut(x, low, high, 0);
+    high = least_cut(x, low, all, 0);
     if (even && even <= high + high / 100)
         (void)cut_evenly(x);
-    else if (!cut_by(x, high, 0, 1))
+    else if (high == x->weight[x->nunits - 1] && x->nchunks > x->shape.stages) {
+        (void)cut_by_stages(x, least_cut(x, low, all, BY_STAGES));
+        return;
+    } else if (!cut_by(x, high, 0, 1))
         (void)cut_by(x, high, 0, 0);
     if (x->lean && !cut_by(x, high, least_cut(x, 1, least_bytes(x), high), 0))
         (void)cut_by(x, high, 0, 0);

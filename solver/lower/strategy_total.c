@@ -123,7 +123,7 @@ static int find_pieces(const struct topt_model *m, const int *unit, int64_t stag
         int first =
             !i || unit[i] != unit[i - 1] || (stages > 1 && m->unit[i] != m->unit[i - 1]);
         of_unit = first ? 0 : of_unit + (topt_op_parameters(&m->op[i]) > 0);
-        n += first || i == m->loss ||
+        n += first || m->op[i].spec->loss ||
              (topt_op_parameters(&m->op[i]) > 0 && of_unit % together == 0);
         ret_piece[i] = n - 1;
     }
@@ -660,7 +660,7 @@ int topt_same_tensor(const struct topt_model *m, int a, int b)
 int topt_same_op(const struct topt_model *m, int a, int b)
 {
     const struct topt_op *x = &m->op[a], *y = &m->op[b];
-    if (m->alike[a] != m->alike[b] || (a == m->loss) != (b == m->loss))
+    if (m->alike[a] != m->alike[b])
         return 0;
     for (int o = 0; o < x->spec->noperands; o++)
         if (!topt_same_tensor(m, x->operand[o].tensor, y->operand[o].tensor))

@@ -193,7 +193,8 @@ static enum topt_eager_how eager(const struct topt_tally *t, int op,
         s->positions_first && topt_op_turns(o) && s->attention <= TOPT_ATTENTION_FLASH3;
     int apart = s->experts_apart && topt_op_experts(o) >= 0;
     int loss = (int)s->loss + (s->eager & TOPT_EAGER_METRICS ? TOPT_LOSS_AND_METRICS : 0);
-    int as = o->spec->loss ? loss
+    int compiled = s->eager & TOPT_EAGER_OPERATORS ? 0 : TOPT_LOSS_COMPILED;
+    int as = o->spec->loss ? loss | compiled
                            : writes | (turns ? TOPT_EAGER_TURNS : 0) |
                                  (apart ? TOPT_EAGER_BIASES : 0);
     int on = o->spec->loss ? loss != TOPT_LOSS_FUSED
@@ -281,6 +282,8 @@ static struct topt_time own_kernel(const struct topt_tally *t, const struct topt
     const struct topt_op *o = &t->k->model->op[i->op];
     struct topt_seen seen = {t->k, t->named, t->len};
     int64_t bytes = 0;
+    if (topt_is_table(t->k->model, t->k->settings, i->op)) /* frameworks copy none */
+        return (struct topt_time){0, TOPT_BASIS_ANALYTIC};
     for (int x = 0; x < o->spec->noperands; x++)
         bytes +=
             bytes_at_once(t, o->spec, x,
@@ -334,6 +337,22 @@ static int64_t accumulation_ns(const struct topt_tally *t, const struct topt_ins
     return bytes ? elementwise(t, bytes).ns * (rounds - 1) / rounds : 0;
 }
 
+/* PyTorch's embedding makes the gradient of the whole table, zeros but for a micro-batch's rows (aten's
+ * embedding_dense_backward), and Megatron-LM adds that to main_grad (core/distributed/distributed_data_parallel.py at
+ * d98e8a6). */
+static int64_t dense_bytes(const struct topt_tally *t, const struct topt_instr *i)
+{
+    enum { TABLE = 1 };
+    const struct topt_settings *s = t->k->settings;
+    int64_t real = topt_element_bytes(s, TOPT_ELEM_REAL);
+    int64_t added = real + 2 * topt_element_bytes(s, TOPT_ELEM_WIDE);
+    if (i->kernel != TOPT_K_EMBEDDING_BWD || !s->by_unit || i->grad[TABLE] < 0 ||
+        t->named[i->grad[TABLE]].rows)
+        return 0;
+    return topt_touched_numbers(&t->k->model->op[i->op], 1u << TABLE, t->len) *
+           (real + (s->gather == TOPT_GATHER_OPERATOR ? added : 0));
+}
+
 /* All that a framework does in one direction, casts to few bits too, is priced with the first of our
  * kernels. */
 static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
@@ -348,7 +367,8 @@ static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
         t->kernels *= of_experts(t, o, EXPERT_PRODUCT);
     if (how != TOPT_EAGER_INSTEAD)
         time = own_kernel(t, i);
-    time.ns += accumulation_ns(t, i);
+    int64_t dense = dense_bytes(t, i);
+    time.ns += accumulation_ns(t, i) + (dense ? elementwise(t, dense).ns : 0);
     if (how != TOPT_EAGER_ALIKE && !t->told) {
         time.ns += eager_pass(t, &e, i->backward).ns;
         t->kernels += e.kernels[i->backward];
@@ -390,6 +410,19 @@ int64_t topt_sent_ns(const struct topt_costing *k, int tensor, uint32_t axes, in
     return (int64_t)((double)ns * share);
 }
 
+int topt_sums_at_end(const struct topt_costing *k, int tensor)
+{
+    return tensor >= 0 && k->settings->gather == TOPT_GATHER_OPERATOR &&
+           topt_is_table(k->model, k->settings, k->model->tensor[tensor].producer);
+}
+
+/* The tensor that a buffer is of, or of whose gradient; -1: of none. */
+static int tensor_of(const struct topt_tally *t, int buffer)
+{
+    const struct topt_buffer *b = &t->named[buffer];
+    return b->operand < 0 ? -1 : t->k->model->op[b->op].operand[b->operand].tensor;
+}
+
 static struct topt_time move(const struct topt_tally *t, const struct topt_instr *i)
 {
     const struct topt_buffer *b = &t->named[i->a];
@@ -399,7 +432,9 @@ static struct topt_time move(const struct topt_tally *t, const struct topt_instr
                                     topt_element_bytes(t->k->settings, b->elem));
     struct topt_time time = topt_router_time(
         t->k->router, topt_move_collective(i->move.kind), i->axes, gathered(t, i, bytes));
-    if (b->op >= 0 && b->operand >= 0)
+    if (topt_sums_at_end(t->k, tensor_of(t, i->a)))
+        time.ns /= t->rounds;
+    else if (b->op >= 0 && b->operand >= 0)
         time.ns = topt_sent_ns(t->k, t->k->model->op[b->op].operand[b->operand].tensor,
                                i->axes, time.ns);
     return time;
@@ -495,6 +530,9 @@ struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr 
         break;
     }
     *ret_network = 0;
+    if ((i->kind == TOPT_I_ZERO || i->kind == TOPT_I_ADD) &&
+        topt_sums_at_end(t->k, tensor_of(t, i->a)))
+        return (struct topt_time){0, TOPT_BASIS_ANALYTIC};
     switch (i->kind) {
     case TOPT_I_KERNEL:
         return kernel(t, i);

@@ -113,6 +113,9 @@ struct topt_weights {
     int64_t copy; /* of a tensor kept in another layout than where it was made */
 };
 const struct topt_weights *topt_weights_of(const struct topt_settings *s);
+/* Is a tensor a table whose gradients gather in the one gradient that all its readers' products accumulate into as they
+ * write (Megatron-LM's main_grad), so that between them none is zeroed or summed, and ranks sum it once a step? */
+int topt_sums_at_end(const struct topt_costing *k, int tensor);
 /* The bytes of a tensor, or its gradient, that are there at once, of 'bytes' in the settings' type: a
  * kernel of the loss may make logits by chunks, and other tensors may be in f32 (rest_f32). */
 int64_t topt_held_bytes(const struct topt_costing *k, int tensor, int64_t bytes);

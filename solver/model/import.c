@@ -112,6 +112,9 @@ static int check_options(const struct topt_import_options *o, struct topt_error 
         return topt_fail(err, TOPT_ERR_USAGE,
                          "unknown loss '%.40s'%s (one of cross_entropy, mse)", o->loss,
                          topt_near_among(o->loss, losses, meant));
+    if (o && (o->mtp < 0 || o->mtp > TOPT_MAX_MTP))
+        return topt_fail(err, TOPT_ERR_USAGE, "--mtp %lld must be 1..%d",
+                         (long long)o->mtp, TOPT_MAX_MTP);
     return 0;
 }
 
@@ -331,6 +334,15 @@ static struct topt_model *finished(struct topt_model *m,
 {
     if (m && options && options->document_length &&
         pack(m, options->document_length, err)) {
+        topt_model_destroy(m);
+        return NULL;
+    }
+    if (m && options && options->mtp && m->mtp == m->nops) {
+        topt_fail(
+            err, TOPT_ERR_USAGE,
+            "--mtp: '%.60s' can have no modules that predict further tokens; the "
+            "config.json of a plain decoder of text, or Megatron-LM's arguments, can",
+            m->name);
         topt_model_destroy(m);
         return NULL;
     }

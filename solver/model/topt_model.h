@@ -32,6 +32,7 @@ enum {
     TOPT_MAX_JOINS = 2,      /* kernels that a kernel may be done with */
     TOPT_MAX_EXPERTS = 1024, /* kernels keep a count for each */
     TOPT_MAX_TABLES = 64,    /* of one operator */
+    TOPT_MAX_MTP = 16,       /* modules that predict further tokens */
     TOPT_MAX_VECTORS = 256,  /* of which every two are multiplied */
 };
 
@@ -356,8 +357,8 @@ enum topt_loss_kernel {
     TOPT_LOSS_CHUNKED,  /* by chunks, each with its backward at once */
     TOPT_LOSS_COUNT
 };
-/* Beside a kernel of the loss: the trainer computes metrics of the logits for its log. */
-enum { TOPT_LOSS_AND_METRICS = 16 };
+/* Beside a kernel of the loss, as bits: the trainer computes metrics of the logits for its log; it is compiled. */
+enum { TOPT_LOSS_AND_METRICS = 16, TOPT_LOSS_COMPILED = 32 };
 const char *topt_loss_kernel_name(enum topt_loss_kernel k);
 /* The chunks in which it makes logits, one after the other. */
 int topt_loss_chunks(enum topt_loss_kernel k);
@@ -612,8 +613,11 @@ struct topt_model {
     int nops, ntensors;
     struct topt_op *op;
     struct topt_tensor *tensor;
-    int loss; /* operator whose output is the loss */
-    int head; /* the first operator of those just before it whose outputs have its classes */
+    int loss; /* operator whose output is the loss, of several losses the last */
+    int head; /* the first operator of those just before it, other losses among them, whose outputs have its classes */
+    /* Modules that predict further tokens (multi-token prediction) have losses of their own over the same vocabulary:
+     * the first operator that the last loss does not read; 'nops': there are none. */
+    int mtp;
     int nlayers;  /* one more than the last operator's layer with the largest number */
     int at_layer; /* of operators that are added from now on */
     /* By operator, of a finished model: the first of same row, attributes, extents,
@@ -662,6 +666,8 @@ double topt_rope_step(const struct topt_attrs *a, int64_t width, int64_t pair);
 int topt_op_experts(const struct topt_op *op);
 /* Does it run attention? */
 int topt_op_attends(const struct topt_op *op);
+/* Is it a loss of another module than the last, so that what it keeps waits for the last one's forward? */
+int topt_op_waits_for_loss(const struct topt_op *op);
 /* The operand that a gated activation of the operator reads: its input, or what experts save of their first product; -1:
  * it has none. */
 int topt_op_gated(const struct topt_op *op);
@@ -778,7 +784,7 @@ int topt_model_train(struct topt_model **m, const char *spec,
 /* The operator of that name, or -1. */
 int topt_model_find(const struct topt_model *m, const char *name);
 
-/* Check the whole: one loss, every tensor consumed; fills needs_gradient. */
+/* Check the whole: one loss, or several over one vocabulary, every other tensor consumed; fills needs_gradient. */
 int topt_model_finish(struct topt_model *m, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The same finished model for another batch (that of a micro-batch): operators and
@@ -914,6 +920,8 @@ struct topt_import_options {
     const char *as;    /* the family of a config whose own is not known */
     const char *part;  /* of a config of several: "text"; NULL: all that is read */
     double capacity;   /* slots of an expert over its share; 0: the family's */
+    int64_t
+        mtp; /* modules that predict further tokens; 0: none, or those of Megatron-LM's arguments */
     int apart; /* of a config: products that are otherwise one, bits of enum topt_apart */
     int untrained; /* an ONNX graph without weights is taken too */
 };

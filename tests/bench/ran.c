@@ -175,6 +175,8 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     SAY(words, overlap, r->overlap);
     SAY(words, eager, r->eager);
     SAY(words, attention, r->attention);
+    if (row_uses(r, "chunked-loss"))
+        SAY(words, loss_kernel, "chunked-saved");
     char away[sizeof words.offload];
     row_says(r, "offload", away, sizeof away);
     if (row_uses(r, "offload"))

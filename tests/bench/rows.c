@@ -159,12 +159,16 @@ static const struct mechanism {
     {"optimizer-in-backward", NULL, 0},
     {"paged-optimizer", NULL, 0},
     {"linear-loss", NULL, 0},
+    /* Logits and their loss by chunks of the sequence, --loss-kernel chunked-saved. */
+    {"chunked-loss", NULL, 1},
     /* The loss fused by PyTorch's compiler, which holds a copy of the logits in f32 more than in place (Megatron-LM,
      * core/fusions/fused_cross_entropy.py, d98e8a6). */
     {"compiled-loss", NULL, 0},
     {"decoder-length", NULL, 0},
     {"distillation", NULL, 0},
     {"reinforcement-learning", NULL, 0},
+    /* A module that predicts one more token (multi-token prediction), --mtp 1. */
+    {"mtp", NULL, 1},
     {"model", NULL, 0},
     {"layout", NULL, 0},
 };
@@ -435,6 +439,7 @@ struct topt_model *row_model(const struct row *r, int64_t batch)
     struct topt_import_options o = {.batch = batch,
                                     .seq = r->seq,
                                     .document_length = r->documents,
+                                    .mtp = row_uses(r, "mtp"),
                                     .train = *r->train ? r->train : NULL,
                                     .apart = r->context > 1 ? TOPT_APART_HEADS : 0};
     json_t *of = entry_of(r);
@@ -454,7 +459,7 @@ struct topt_model *row_model(const struct row *r, int64_t batch)
     topt_model_stats(m, &stats);
     topt_fail(&err, TOPT_ERR_INVAL, "has %lld parameters, published are %lld",
               (long long)stats.parameters, (long long)published);
-    if (published && !*r->train && stats.parameters != published)
+    if (published && !*r->train && !o.mtp && stats.parameters != published)
         no_model(r, err.text);
     free(config);
     json_decref(of);

@@ -332,6 +332,10 @@ def check_stages(llama):
     text = launch(staged(plan_of(llama, 1, 8, steps=16), [9, 8, 8, 7]), "megatron").stdout
     layout = "E" + "t" * 9 + "|" + "t" * 8 + "|" + "t" * 8 + "|" + "t" * 7 + "L"
     ok(f"--pipeline-model-parallel-layout '{layout}'" in text, "unequal ones as a layout", text)
+    further = model_of(f"{ROOT}/deploy/quickstart/llama-3.1-8b.json", 32, 64, "--mtp", "1")
+    text = launch(staged(plan_of(further, 1, 8, steps=16), [9, 9, 9, 5]), "megatron").stdout
+    ok("--mtp-num-layers 1 " in text and "tttttmL'" in text and "--num-layers 32 " in text and "--untie-embeddings-and-output-weights" in text,
+       "a module that predicts a further token, before the loss", text)
     text = launch(staged(plan_of(llama, 1, 8, steps=16), [0, 6, 6, 6, 6, 8, 0, 0], 2), "megatron").stdout
     ok("'E|" + "tttttt|" * 4 + "tttttttt||L'" in text, "chunks of the embedding, of nothing and of the loss", text)
     text = launch(staged(plan_of(llama, 1, 8, steps=16, framework="torchtitan"), [0, 16, 16, 0]), "torchtitan").stdout

@@ -675,6 +675,45 @@ static void deepseek(void)
 }
 
 /* Angles of the same length of list for a head of 8: equal factors are linear, others are not. */
+/* One module of DeepSeek-V3 for a further token: the norms, the projection and a layer, 11.5 billion parameters beside the
+ * embedding and the head, which it shares (the README of its weights, 2024-12). */
+static void further_tokens(void)
+{
+    struct topt_error err = {0};
+    struct topt_model_stats s = {0};
+    struct topt_import_options o = {.batch = 1, .seq = 64, .mtp = 1};
+    const double d = 7168;
+    double layer = 0;
+    const char *text =
+        config(public_config("DeepSeek-V3, without its layers for further tokens"));
+    struct topt_model *m = topt_model_import(text, strlen(text), "config.json", &o, &err);
+    if (!ok(m != NULL, "a module that predicts a further token %s", err.text))
+        return;
+    topt_model_stats(m, &s);
+    for (int i = 0; i < m->nops; i++)
+        layer += strncmp(m->op[i].name, "h60.", 4) ? 0 : topt_op_parameters(&m->op[i]);
+    is_int(s.parameters - 671026419200, (int64_t)(layer + 2 * d * d + 3 * d),
+           "... has a layer, a projection and three norms of its own");
+    ok(m->nlayers == 62 && m->mtp == find(m, "mtp0.embedding") &&
+           m->head == find(m, "mtp0.lm_head") && m->loss == m->nops - 1,
+       "... stands behind the model's layers, and its head before the model's");
+    ok(!strstr(m->note, "further tokens") && strstr(m->plan_only, "multi-token"),
+       "... is left out no more, and is planned alone");
+    json_t *doc = topt_model_to_json(m);
+    struct topt_model *again = topt_model_from_json(doc, &err),
+                      *few = topt_model_rebatch(m, 2, &err);
+    ok(again && few && again->mtp == m->mtp && few->mtp == m->mtp,
+       "... also in a native document, and for another batch %s", err.text);
+    json_decref(doc);
+    topt_model_destroy(again);
+    topt_model_destroy(few);
+    topt_model_destroy(m);
+    text = config(public_config("opt-125m"));
+    m = topt_model_import(text, strlen(text), "config.json", &o, &err);
+    ok(!m && strstr(err.text, "--mtp: "), "refused: %s", err.text);
+    topt_model_destroy(m);
+}
+
 /* Batches as they are trained with: what counts is what a kernel goes over, not the
  * product of all of an operator's dimensions. */
 static void large(void)
@@ -935,6 +974,7 @@ int main(void)
     llama4();
     documents();
     deepseek();
+    further_tokens();
     large();
     longrope();
     settings();

@@ -225,7 +225,9 @@ static void test_refused(void)
          "does not set $FFN: write the value (sizes.sh, which it sources, is not read"},
         {"#!/bin/bash\ntorchrun pretrain_t5.py --encoder-num-layers 12\n",
          "pretrain_t5.py trains another model"},
-        {ROPE "--mtp-num-layers 1", "--mtp-num-layers makes another model"},
+        {SMALL "--mtp-num-layers 1", "--mtp-num-layers with --position-embedding-type "
+                                     "learned_absolute"},
+        {ROPE "--mtp-num-layers 17", "--mtp-num-layers 17 is above 16"},
         {ROPE "--softmax-type learnable", "--softmax-type learnable"},
         {ROPE "--normalization BatchNorm", "--normalization BatchNorm is not known"},
         {SMALL "--position-embedding-type mrope --vocab-size 9", "mrope: no reader"},
@@ -312,6 +314,9 @@ static void test_latent(void)
     if (ok(m != NULL, "latent attention is read %s", err.text))
         topt_model_stats(m, &s);
     ok(s.parameters == 15706484224, "... %lld parameters", (long long)s.parameters);
+    topt_model_destroy(m);
+    m = import(ROPE "--mtp-num-layers 2 --mtp-loss-scaling-factor 0.3", &err);
+    ok(m && m->nlayers == 6 && m->mtp < m->nops, "two further tokens %s", err.text);
     topt_model_destroy(m);
     m = import(ROPE "--squared-relu", &err);
     ok(m != NULL, "squares of what is above 0 %s", err.text);

@@ -167,6 +167,13 @@ static void folders(void)
     ok(m && m->note && strstr(m->note, "DoRA's magnitudes"),
        "... tells what is left out");
     topt_model_destroy(m);
+    write_text("adapters/adapter_config.json",
+               "{\"peft_type\":\"LORA\",\"r\":8,\"target_modules\":[\"q_proj\"],"
+               "\"lora_dropout\":0.05,\"base_model_name_or_path\":\"org/base\"}");
+    m = takes(at("adapters"), NULL, "a dropout");
+    ok(m && m->note && strstr(m->note, "lora_dropout is left out"),
+       "... tells that its mask and copy are left out");
+    topt_model_destroy(m);
 }
 
 /* What is asked for of a config. */

@@ -212,6 +212,13 @@ check "experts are shared out over $(jq -r .uniform.ep out) GPUs: $(jq -r .strat
     ! "$topt" plan $moe --framework deepspeed --expert 8 >out 2>err && grep -q 'no expert parallelism of deepspeed' err &&
     ! "$topt" plan $moe --framework torchtitan --expert-tensor 2 >out 2>err && grep -q 'torchtitan does not split experts' err
 check "experts that are not shared out so: $(cat err)"
+# Modules that predict further tokens, which the last stage has.
+"$topt" plan "$model" --framework megatron --hw h100-80-dgx --gpus 8 --batch 64 --degrees pp=4,recompute=0 --mtp 1 --json >out 2>err &&
+    jq .plan out >mtp-plan.json && "$topt" launch mtp-plan.json >launched 2>err && grep -q -e "--mtp-num-layers 1" launched &&
+    grep -q "mL'" launched && holds '.plan.model.plan_only | contains("multi-token")'
+check "a further token is predicted beside the loss: $(grep -e layout launched)"
+refused 2 "torchtitan has no modules that predict further tokens; megatron does" "$topt" plan "$model" --framework torchtitan --hw h100-80-dgx --gpus 8 --mtp 1
+check "by no framework that has none"
 # Degrees that are fixed.
 "$topt" plan $staged --degrees tp=8,pp=16,vp=3,cp=1,ep=1,dp=8,mbs=1,zero=1,recompute=0 --json >whole 2>err && jq 'del(.plan)' whole >out &&
     holds '.gpus == 1024 and .uniform.tp == 8 and .uniform.pp == 16 and .uniform.vp == 3 and .uniform.dp == 8 and

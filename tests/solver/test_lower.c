@@ -376,7 +376,8 @@ static void test_kernels(void)
 }
 
 /* The most bytes in flight of an operator by itself, with this kernel of the loss. */
-static int64_t in_flight(const char *name, enum topt_loss_kernel loss, int64_t *ret_kept)
+static int64_t in_flight(const char *name, enum topt_loss_kernel loss, int eager,
+                         int64_t *ret_kept)
 {
     struct topt_model *m = topt_model_create("one", 2, 16, NULL);
     struct topt_attrs table = {.vocab = 8, .features = 4}, classes = {.features = 40};
@@ -387,6 +388,7 @@ static int64_t in_flight(const char *name, enum topt_loss_kernel loss, int64_t *
     s.dtype = TOPT_BF16;
     s.granule_bytes = 1;
     s.loss = loss;
+    s.eager = eager ? TOPT_EAGER_OPERATORS : 0;
     int x = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
     x = topt_model_add(m, "linear", "head", 1, &x, &classes, NULL);
     x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
@@ -413,24 +415,28 @@ static void test_loss_kernels(void)
     enum { LOGITS = 2 * 16 * 40 };
     static const struct {
         enum topt_loss_kernel kernel;
+        int eager;
         int64_t alive, kept, head; /* in the loss; kept for it; logits at the head */
         const char *why;
     } rows[] = {
-        {TOPT_LOSS_WRITTEN, 8 * 12, 0, 8 * 2, "log-softmax and two gradients in f32"},
-        {TOPT_LOSS_IN_PLACE, 8 * 6, 0, 8 * 2, "bf16 and one copy in f32"},
-        {TOPT_LOSS_SAVED, 8 * 4 + 8, 0, 2, "all log-softmax, two gradients of an eighth"},
-        {TOPT_LOSS_FUSED, 8 * 2, 8 * 2, 8 * 2, "logits and their gradient in bf16"},
-        {TOPT_LOSS_CHUNKED, 12, 0, 2, "an eighth of what is written"},
+        {TOPT_LOSS_WRITTEN, 1, 8 * 12, 0, 8 * 2, "log-softmax and two gradients in f32"},
+        {TOPT_LOSS_IN_PLACE, 1, 8 * 6, 0, 8 * 2, "bf16 and one copy in f32"},
+        {TOPT_LOSS_SAVED, 1, 8 * 4 + 8, 0, 2,
+         "all log-softmax, two gradients of an eighth"},
+        {TOPT_LOSS_SAVED, 0, 8 * 2 + 2, 0, 2,
+         "all logits, compiled, one gradient of an eighth"},
+        {TOPT_LOSS_FUSED, 1, 8 * 2, 8 * 2, 8 * 2, "logits and their gradient in bf16"},
+        {TOPT_LOSS_CHUNKED, 1, 12, 0, 2, "an eighth of what is written"},
     };
-    int64_t kept, small = in_flight("loss", TOPT_LOSS_FUSED, &kept) - 2 * LOGITS;
-    int64_t beside = in_flight("head", TOPT_LOSS_FUSED, &kept) - 2 * LOGITS;
+    int64_t kept, small = in_flight("loss", TOPT_LOSS_FUSED, 1, &kept) - 2 * LOGITS;
+    int64_t beside = in_flight("head", TOPT_LOSS_FUSED, 1, &kept) - 2 * LOGITS;
     is_int(small, 0, "a fused kernel's gradient is the most in flight");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *name = topt_loss_kernel_name(rows[i].kernel);
-        is_int(8 * (in_flight("loss", rows[i].kernel, &kept) - small),
+        is_int(8 * (in_flight("loss", rows[i].kernel, rows[i].eager, &kept) - small),
                rows[i].alive * LOGITS, "%s: %s", name, rows[i].why);
         is_int(8 * kept, rows[i].kept * LOGITS, "... kept of the logits");
-        is_int(8 * (in_flight("head", rows[i].kernel, &kept) - beside),
+        is_int(8 * (in_flight("head", rows[i].kernel, rows[i].eager, &kept) - beside),
                rows[i].head * LOGITS, "... made at once by the head");
     }
 }
@@ -466,6 +472,77 @@ static void test_loss_shares(void)
     is_int(logged.moved[0].f32 - e.moved[0].f32, 2 * 5 * WHOLE, "... or beside another");
     is_int(logged.work[1].f32, e.work[1].f32, "... which holds what it held");
     topt_model_destroy(m);
+}
+
+/* Of two losses the first keeps its softmax until the last one's backward. */
+static void test_waiting_loss(void)
+{
+    enum { WHOLE = 2 * 16 * 40 };
+    static const int64_t whole[] = {2, 16, 40};
+    struct topt_model *m = topt_model_create("two", 2, 16, NULL);
+    struct topt_attrs table = {.vocab = 8, .features = 4}, classes = {.features = 40};
+    struct topt_eager first, last;
+    int e = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
+    int x = topt_model_add(m, "linear", "further", 1, &e, &classes, NULL);
+    x = topt_model_add(m, "cross_entropy", "further.loss", 1, &x, NULL, NULL);
+    x = topt_model_add(m, "linear", "head", 1, &e, &classes, NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    if (x < 0 || topt_model_finish(m, NULL))
+        exit(1);
+    const struct topt_op *op = &m->op[m->loss], *before = op - 2;
+    op->spec->eager(op, whole, TOPT_LOSS_IN_PLACE, &last);
+    op->spec->eager(before, whole, TOPT_LOSS_IN_PLACE, &first);
+    ok(m->mtp == 1 && !topt_op_waits_for_loss(op) && topt_op_waits_for_loss(before),
+       "two losses, of which the first waits");
+    is_int(first.kept.f32, WHOLE, "... and keeps a softmax in f32");
+    ok(!last.kept.f32 && first.work[0].f32 + first.kept.f32 == last.work[0].f32,
+       "... of what the last one holds while it runs");
+    topt_model_destroy(m);
+    m = topt_model_create("unlike", 2, 16, NULL);
+    e = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
+    x = topt_model_add(m, "mse", "other", 1, &e, NULL, NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &e, NULL, NULL);
+    struct topt_error err = {0};
+    ok(x >= 0 && topt_model_finish(m, &err) && strstr(err.text, "two losses"),
+       "losses of unlike kinds are refused: %s", err.text);
+    topt_model_destroy(m);
+}
+
+/* The time of an embedding of so many words, with a framework's own kernels. */
+static int64_t embedding_ns(int64_t vocab, enum topt_gather gather)
+{
+    struct topt_model *m = topt_model_create("one", 2, 16, NULL);
+    struct topt_attrs table = {.vocab = vocab, .features = 64}, classes = {.features = 8};
+    struct topt_settings s = topt_settings_default();
+    struct topt_fragment_cost c = {.compute_ns = -1};
+    struct topt_config whole = topt_config_none();
+    struct topt_mesh mesh;
+    s.dtype = TOPT_BF16;
+    s.by_unit = 1;
+    s.gather = gather;
+    s.micro_batches = 2;
+    int x = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
+    x = topt_model_add(m, "linear", "head", 1, &x, &classes, NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    if (x >= 0 && !topt_model_finish(m, NULL) && !topt_mesh_init(&mesh, 1, 1, NULL)) {
+        struct topt_router *r = topt_router_create(hw, &mesh);
+        struct topt_costing k = {m, hw, &mesh, &s, r, NULL};
+        if (topt_cost_op(&k, 0, &whole, &c, NULL))
+            c.spent.at[TOPT_DURING_BACKWARD].compute_ns = -1;
+        topt_router_destroy(r);
+    }
+    topt_model_destroy(m);
+    return c.spent.at[TOPT_DURING_BACKWARD].compute_ns;
+}
+
+/* Each micro-batch's gradient of a table is as large as the table. */
+static void test_dense_gradients(void)
+{
+    int64_t small = embedding_ns(1000, TOPT_GATHER_OPERATOR),
+            large = embedding_ns(1000000, TOPT_GATHER_OPERATOR);
+    ok(small > 0 && large > 2 * small,
+       "a larger table's gradient takes longer: %lld ns, %lld", (long long)small,
+       (long long)large);
 }
 
 /* Bytes kept by an operator of its own, over 'own' of the same. */
@@ -601,6 +678,8 @@ int main(void)
     test_kernels();
     test_loss_kernels();
     test_loss_shares();
+    test_waiting_loss();
+    test_dense_gradients();
     test_kept();
     check_random(1, 1, 0, TOPT_SPACE_FULL);
     check_random(1, 2, 1, TOPT_SPACE_FULL);

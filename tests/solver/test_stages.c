@@ -18,12 +18,13 @@
 /* 'ENDS': a question whose model's parameters are most of them those of the embedding and the head. */
 enum { ENDS = 76, FIRST = 130, QUESTIONS = TOPT_TEST_SIZE(60) };
 
-/* 'experts': of each feed-forward half, of which a token takes two; 0: it has none. */
+/* 'experts': of each feed-forward half, of which a token takes two; 0: it has none.  'mtp': modules that predict
+ * further tokens. */
 static struct topt_model *decoder(int layers, int hidden, int vocab, int batch,
-                                  int experts)
+                                  int experts, int mtp)
 {
     char text[500], more[80] = "";
-    struct topt_import_options o = {.batch = batch, .seq = 256};
+    struct topt_import_options o = {.batch = batch, .seq = 256, .mtp = mtp};
     struct topt_error err = {0};
     if (experts)
         snprintf(more, sizeof more,
@@ -187,7 +188,7 @@ static void see_all(struct seen *x, struct topt_planning *m, int64_t gpus)
 
 /* What is found of random questions. */
 struct found {
-    int same, staged, shared_out, first, lean;
+    int same, staged, shared_out, first, lean, further;
 };
 
 /* The devices of a cluster, with so many usable bytes; NULL: failed. */
@@ -235,12 +236,13 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
     int experts = number % 2 ? 2 << random_below(&seed, 4) : 0;
     /* Some have ends that weigh little, and devices that can't hold the fastest cut. */
     int deep = number % 4 == 2;
+    int mtp = number % 4 < 2 && number % 3 == 0;
     struct topt_model *model =
         deep ? decoder(5 + random_below(&seed, 7), 64 << random_below(&seed, 2), 256,
-                       32 << random_below(&seed, 2), 0)
+                       32 << random_below(&seed, 2), 0, 0)
              : decoder(2 + random_below(&seed, 6), 64 << random_below(&seed, 4),
                        1000 << random_below(&seed, 6), 4 << random_below(&seed, 3),
-                       experts);
+                       experts, mtp);
     topt_request_init(&r);
     r.model = model;
     r.hw = hw;
@@ -250,7 +252,8 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
     r.fixed.micro_batch = deep; /* of one sample: many are in flight */
     r.fixed.any |= deep;
     if (!model ||
-        topt_framework_find(frameworks[random_below(&seed, 2)], &r.framework, &err) ||
+        topt_framework_find(frameworks[random_below(&seed, 2) && !mtp], &r.framework,
+                            &err) ||
         topt_request_complete(&r, &err) || topt_planning_init(&m, &r, &err)) {
         printf("# %s\n", err.text);
         topt_model_destroy(model);
@@ -284,6 +287,7 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
                (b.found ? b.tight_ns ? b.tight_ns : b.solution.time_ns : 0) == x.time_ns;
     ret->same += same;
     ret->staged += b.found && b.solution.degrees.stages > 1;
+    ret->further += b.found && b.solution.degrees.stages > 1 && mtp;
     ret->lean += small && is_lean(&m, &b, hw);
     ret->shared_out += b.found && b.solution.degrees.expert > 1;
     if (!same)
@@ -306,7 +310,7 @@ static void cut_into(const struct topt_hw *hw, const char *framework, int stages
     struct topt_planning m;
     struct topt_best b = {.found = 0};
     struct topt_error err = {0};
-    struct topt_model *model = decoder(3, 64, 32000, 16, 0);
+    struct topt_model *model = decoder(3, 64, 32000, 16, 0, 0);
     struct topt_costing k;
     struct topt_grid_search s;
     struct topt_strategy_cost c = {.memory_bytes = 0};
@@ -348,6 +352,48 @@ static void check_ends(const struct topt_hw *hw)
     cut_into(hw, "deepspeed", 4, "");
 }
 
+/* Ranks sum what a table's readers accumulated once a step, and of activations in each micro-batch. */
+static void check_table(const struct topt_hw *hw)
+{
+    struct topt_request r;
+    struct topt_planning m;
+    struct topt_grid_search s;
+    struct topt_costing k;
+    struct topt_error err = {0};
+    struct topt_model *model = decoder(2, 64, 1000, 16, 0, 1);
+    struct topt_layout whole = topt_layout_replicated(), sum = whole;
+    int64_t ns[2][2] = {{0}};
+    topt_request_init(&r);
+    r.model = model;
+    r.hw = hw;
+    if (topt_framework_find("megatron", &r.framework, &err) ||
+        topt_request_complete(&r, &err) || topt_planning_init(&m, &r, &err) ||
+        topt_grid_open(&s, &m, 1, 4, TOPT_GOAL_FASTEST, &err) ||
+        topt_grid_costing(&s, &s.degrees[0], &k, &err)) {
+        ok(0, "a costing: %s", err.text);
+        return;
+    }
+    struct topt_settings settings = *k.settings;
+    k.settings = &settings;
+    for (int a = 0; a < k.mesh->naxes; a++)
+        sum.at[a] = TOPT_PARTIAL;
+    for (int i = 0; i < 2; i++)
+        for (int op = 0; op < 2;
+             op++) { /* the table, and the embedding, which reads it */
+            struct topt_move_cost c = {.network_ns = 0};
+            settings.micro_batches = i ? 8 : 1;
+            int t = model->op[op].operand[model->op[op].output].tensor;
+            if (!topt_cost_move(&k, t, &sum, &whole, &c, &err))
+                ns[op][i] = c.network_ns;
+        }
+    ok(ns[0][0] > 0 && ns[0][1] == ns[0][0] && ns[1][1] == 8 * ns[1][0],
+       "a table's gradient is summed once a step: %lld ns, of activations %lld and %lld",
+       (long long)ns[0][1], (long long)ns[1][0], (long long)ns[1][1]);
+    topt_grid_close(&s);
+    topt_planning_fini(&m);
+    topt_model_destroy(model);
+}
+
 int main(int argc, char **argv)
 {
     struct topt_hw *hw = topt_hw_load("a100-40-dgx", NULL);
@@ -362,12 +408,15 @@ int main(int argc, char **argv)
     all += argc == 1;
     is_int(n.same, all, "questions whose fastest plan is the fastest one by one");
     ok(n.staged >= all / 10, "%d of them have pipeline stages", n.staged);
+    ok(all < 60 || n.further > 0, "... %d beside modules that predict further tokens",
+       n.further);
     ok(all < 60 || n.first > 0, "%d recompute the first layers of each chunk alone",
        n.first);
     ok(all < 60 || n.lean > 0, "%d are cut for devices that can't hold the fastest cut",
        n.lean);
     ok(n.shared_out >= all / 20, "%d share experts out", n.shared_out);
     check_ends(hw);
+    check_table(hw);
     topt_hw_destroy(hw);
     return done_testing();
 }

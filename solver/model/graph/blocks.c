@@ -48,10 +48,12 @@ static int same_op(const struct topt_op *a, const struct topt_op *b)
     return 1;
 }
 
-/* Both in units, or neither, as far as these are known. */
+/* Both in units, or neither, as far as these are known; of losses the last one is like no other. */
 static int same_side(const struct topt_model *m, int a, int b)
 {
-    return !m->unit || (m->unit[a] < 0) == (m->unit[b] < 0);
+    return (a == m->loss) != (b == m->loss)
+               ? 0
+               : !m->unit || (m->unit[a] < 0) == (m->unit[b] < 0);
 }
 
 /* A hash of the members that same_op compares, so that alike operators have the same one. */

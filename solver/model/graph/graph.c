@@ -353,6 +353,10 @@ static void find_head(struct topt_model *m)
         const struct topt_op *op = &m->op[m->head], *before = op - 1;
         int t = before->operand[before->output].tensor;
         const struct topt_tensor *x = &m->tensor[t];
+        if (before->spec->loss) {
+            m->head--;
+            continue;
+        }
         if (op->ninputs != 1 || op->operand[op->input[0]].tensor != t ||
             x->nconsumers != 1 || x->dim[x->ndim - 1].count != m->vocab)
             return;
@@ -360,8 +364,32 @@ static void find_head(struct topt_model *m)
     }
 }
 
+/* The first operator that the last loss does not read. */
+static int find_mtp(struct topt_model *m, struct topt_error *err)
+{
+    char *read = calloc((size_t)m->nops + 1, 1);
+    if (!read)
+        return topt_nomem(err, "the model");
+    read[m->loss] = 1;
+    for (int i = m->loss; i >= 0; i--)
+        for (int k = 0; read[i] && k < m->op[i].ninputs; k++)
+            read[m->tensor[m->op[i].operand[m->op[i].input[k]].tensor].producer] = 1;
+    for (m->mtp = 0; m->mtp < m->nops && read[m->mtp];)
+        m->mtp++;
+    free(read);
+    return 0;
+}
+
+/* Another loss is that of a module that predicts further tokens. */
+static int is_further_loss(const struct topt_op *loss, const struct topt_op *last)
+{
+    return loss->spec == last->spec && loss->spec->eager &&
+           loss->count[2] == last->count[2];
+}
+
 static int find_loss(struct topt_model *m, struct topt_error *err)
 {
+    int losses = 0;
     m->loss = -1;
     for (int t = 0; t < m->ntensors; t++) {
         if (m->tensor[t].nconsumers)
@@ -371,7 +399,7 @@ static int find_loss(struct topt_model *m, struct topt_error *err)
             return topt_fail(err, TOPT_ERR_INVAL,
                              "the output of '%s' (%s) is used by nobody", op->name,
                              op->spec->name);
-        if (m->loss >= 0)
+        if (losses++ && !is_further_loss(&m->op[m->loss], op))
             return topt_fail(err, TOPT_ERR_INVAL, "two losses: '%s' and '%s'",
                              m->op[m->loss].name, op->name);
         m->loss = m->tensor[t].producer;
@@ -380,6 +408,9 @@ static int find_loss(struct topt_model *m, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "the model has no loss (such as cross_entropy)");
     m->vocab = m->op[m->loss].count[2];
+    m->mtp = m->nops;
+    if (losses > 1 && find_mtp(m, err))
+        return -1;
     find_head(m);
     for (int i = 0; i < m->nops; i++)
         m->parameters += topt_op_parameters(&m->op[i]);
@@ -396,22 +427,25 @@ static int set_text(struct topt_model *m, const char **field, const char *text,
     return 0;
 }
 
-/* What no backend computes of its operators, each kind once, after what is said
- * already. */
-static int name_what_is_not_run(struct topt_model *m, struct topt_error *err)
+/* Once, after what is said already. */
+static int add_plan_only(struct topt_model *m, const char *why, struct topt_error *err)
 {
     enum { MOST = 900 };
     char text[MOST];
-    for (int i = 0; i < m->nops; i++) {
-        const char *why = m->op[i].spec->plan_only;
-        if (!why || (m->plan_only && strstr(m->plan_only, why)))
-            continue;
-        snprintf(text, sizeof text, "%s%s%s", m->plan_only ? m->plan_only : "",
-                 m->plan_only ? "; " : "", why);
-        if (set_text(m, &m->plan_only, text, err))
+    if (m->plan_only && strstr(m->plan_only, why))
+        return 0;
+    snprintf(text, sizeof text, "%s%s%s", m->plan_only ? m->plan_only : "",
+             m->plan_only ? "; " : "", why);
+    return set_text(m, &m->plan_only, text, err);
+}
+
+/* What no backend computes of its operators. */
+static int name_what_is_not_run(struct topt_model *m, struct topt_error *err)
+{
+    for (int i = 0; i < m->nops; i++)
+        if (m->op[i].spec->plan_only && add_plan_only(m, m->op[i].spec->plan_only, err))
             return -1;
-    }
-    return 0;
+    return m->mtp < m->nops ? add_plan_only(m, "multi-token prediction", err) : 0;
 }
 
 int topt_model_finish(struct topt_model *m, struct topt_error *err)

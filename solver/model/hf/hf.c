@@ -243,10 +243,12 @@ static void note_further_layers(const json_t *doc, const struct hf_family *f,
         const json_t *value = topt_json_member(doc, keys[i]);
         n = json_is_integer(value) ? json_integer_value(value) : n;
     }
-    snprintf(text, sizeof text,
-             "left out: %lld layer%s that predict%s further tokens (MTP)", (long long)n,
-             n > 1 ? "s" : "", n > 1 ? "" : "s");
-    if (n > 0 && a->head == HF_LANGUAGE)
+    snprintf(
+        text, sizeof text,
+        "left out: %lld layer%s that predict%s further tokens (MTP; --mtp %lld has %s)",
+        (long long)n, n > 1 ? "s" : "", n > 1 ? "" : "s", (long long)n,
+        n > 1 ? "them" : "it");
+    if (n > 0 && !a->mtp && a->head == HF_LANGUAGE)
         topt_hf_note(a, text);
 }
 
@@ -378,6 +380,7 @@ static struct topt_model *build_family(const json_t *doc, const json_t *around,
         }
         if (!rc) {
             take_capacity(o ? o->capacity : 0, a);
+            a->mtp = o ? o->mtp : 0;
             a->apart = o && o->apart & TOPT_APART_HEADS;
             a->gates_apart = o && o->apart & TOPT_APART_GATES;
             note_what_is_left_out(doc, a);

@@ -463,6 +463,11 @@ static int find_positions(const struct arguments *x, struct hf_arch *a,
                                      : "learned_absolute";
     a->context = x->positions ? x->positions : x->seq;
     a->usual_seq = x->seq;
+    if (x->mtp && strcmp(type, "rope") && strcmp(type, "none"))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "--mtp-num-layers with --position-embedding-type %.40s: "
+                         "Megatron-LM has it with rope and none alone",
+                         type);
     if (!strcmp(type, "learned_absolute")) {
         a->positions = x->positions;
         return missing("max-position-embeddings", x->positions, HF_MAX_CONTEXT, err);
@@ -596,9 +601,6 @@ static int find_latent(const struct arguments *x, struct hf_arch *a,
 static int find_arch(const struct arguments *x, struct hf_arch *a, struct topt_error *err)
 {
     char open[300];
-    if (x->mtp)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "--mtp-num-layers makes another model, which is not read yet");
     a->gated = x->gated;
     a->activation = x->gated     ? TOPT_ACT_SILU
                     : x->squared ? TOPT_ACT_RELU2
@@ -650,6 +652,12 @@ static struct topt_model *build(const struct arguments *x, const char *name,
     struct hf_arch a = {.context_key = "--max-position-embeddings"};
     struct topt_import_options own = o ? *o : (struct topt_import_options){0};
     own.batch = own.batch ? own.batch : x->batch;
+    a.mtp = own.mtp ? own.mtp : x->mtp;
+    if (a.mtp > TOPT_MAX_MTP) {
+        topt_fail(err, TOPT_ERR_LIMIT, "--mtp-num-layers %lld is above %d",
+                  (long long)a.mtp, TOPT_MAX_MTP);
+        return NULL;
+    }
     return find_arch(x, &a, err) ? NULL : topt_hf_build_arch(&a, name, NULL, &own, err);
 }
 

@@ -4,6 +4,8 @@
 #include "ops_rows.h"
 #include "tables.h"
 
+#include <string.h>
+
 /* ---- embedding --------------------------------------------------------------------- */
 
 static int shape_embedding(struct topt_op *op, struct topt_error *err)
@@ -275,6 +277,13 @@ static const struct loss_kernel split_words = {
     .alive = {{.real = 1, .f32 = 3}, {.f32 = 4}},
     .moved = {{.real = 1, .f32 = 9}, {.real = 1, .f32 = 10}},
     .kernels = 8};
+/* "saved" where it is compiled, torchtune's and litgpt's too: one kernel of a chunk each way, which makes the softmax of the
+ * logits anew, so that these are kept. */
+static const struct loss_kernel compiled_chunks = {.chunks = 8,
+                                                   .kept.real = 1,
+                                                   .alive = {{.real = 1}, {.real = 2}},
+                                                   .moved = {{.real = 2}, {.real = 2}},
+                                                   .kernels = 1};
 static const struct loss_kernel loss_kernels[TOPT_LOSS_COUNT] = {
     [TOPT_LOSS_FUSED] = {.name = "fused", .chunks = 1},
     [TOPT_LOSS_WRITTEN] = {.name = "written",
@@ -313,6 +322,12 @@ int topt_loss_has_kernels(const struct topt_model *m)
     return m->op[m->loss].spec->eager != NULL;
 }
 
+int topt_op_waits_for_loss(const struct topt_op *op)
+{
+    const struct topt_model *m = op->model;
+    return op->spec->loss && m->loss >= 0 && strcmp(op->name, m->op[m->loss].name);
+}
+
 int topt_loss_chunks(enum topt_loss_kernel k)
 {
     return loss_kernels[k].chunks;
@@ -323,7 +338,9 @@ static enum topt_eager_how eager_cross_entropy(const struct topt_op *op,
                                                struct topt_eager *ret)
 {
     enum { METRICS = 2 };
-    const struct loss_kernel *k = &loss_kernels[as % TOPT_LOSS_AND_METRICS],
+    int kernel = as % TOPT_LOSS_AND_METRICS,
+        compiled = as & TOPT_LOSS_COMPILED && kernel == TOPT_LOSS_SAVED;
+    const struct loss_kernel *k = compiled ? &compiled_chunks : &loss_kernels[kernel],
                              *log = &loss_kernels[TOPT_LOSS_WRITTEN],
                              *by =
                                  k->by_torch && len[2] < op->count[2] ? &split_words : k;
@@ -334,11 +351,17 @@ static enum topt_eager_how eager_cross_entropy(const struct topt_op *op,
                                               .f32 = by->moved[i].f32 * n};
         ret->kernels[i] = by->kernels * k->chunks;
         /* The gradient for a chunk's logits is counted beside this. */
-        ret->work[i] =
-            (struct topt_numbers){.real = (by->alive[i].real - 1) * chunk,
-                                  .f32 = by->alive[i].f32 * chunk + k->kept.f32 * n};
+        ret->work[i] = (struct topt_numbers){
+            .real = (by->alive[i].real - 1) * chunk + k->kept.real * (n - chunk),
+            .f32 = by->alive[i].f32 * chunk + k->kept.f32 * n};
     }
-    if (as >= TOPT_LOSS_AND_METRICS) {
+    /* The softmax, or its logarithm, is kept meanwhile, but of chunks with their backward at once. */
+    if (topt_op_waits_for_loss(op) && by->kernels && (k->chunks == 1 || k->kept.f32)) {
+        ret->kept.f32 = n;
+        ret->work[0].f32 -= n;
+        ret->work[1].f32 -= n;
+    }
+    if (as & TOPT_LOSS_AND_METRICS) {
         ret->moved[0].real += METRICS * log->moved[0].real * n;
         ret->moved[0].f32 += METRICS * log->moved[0].f32 * n;
         ret->kernels[0] += METRICS * log->kernels;

@@ -225,13 +225,16 @@ static void read_split(struct run *r)
 
 int run_read_megatron(struct run *r)
 {
-    int64_t seq = 0;
+    int64_t seq = 0, mtp = 0;
     run_word(r, "framework", "megatron");
     if (read_degrees(r) || read_recompute(r) || read_optimizer(r) || read_kernels(r) ||
-        read_precision(r) || read_others(r) || run_whole(r, "--seq-length", 1, &seq))
+        read_precision(r) || read_others(r) || run_whole(r, "--seq-length", 1, &seq) ||
+        run_whole(r, "--mtp-num-layers", 1, &mtp))
         return -1;
     if (seq)
         run_number(r, "seq", seq);
+    if (mtp)
+        run_number(r, "mtp", mtp);
     read_split(r);
     return 0;
 }

@@ -410,6 +410,8 @@ static int check_offered(const struct topt_request *r, struct topt_error *err)
         int asked, has;
         const char *option, *lacks;
     } rows[] = {
+        {r->model->mtp < r->model->nops, f->engine, "--mtp",
+         "has no modules that predict further tokens; megatron does"},
         {s->cuda_graphs, f->cuda_graphs, "--cuda-graphs", "has none; leave it out"},
         {r->virtual_stages > 1 && f->pipeline_orders,
          f->pipeline_orders >> TOPT_ORDER_INTERLEAVED & 1, "--virtual-stages",

@@ -108,7 +108,7 @@ static int follow(struct mapper *x, const struct topt_op *op, int operand)
 {
     int out = op->output, d = last_dim(op, rank_of(op, out) > 2 ? out : operand);
     enum topt_split split = topt_op_split(op, d);
-    if (split == TOPT_SPLIT_STAT && op != &x->m->op[x->m->loss])
+    if (split == TOPT_SPLIT_STAT && !op->spec->loss)
         refuse(
             x,
             "'%s' normalises over all features of a tensor whose features %s would split",

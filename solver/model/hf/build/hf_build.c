@@ -1014,7 +1014,72 @@ static int own_inputs(struct hf_builder *b, int x)
     return topt_hf_add(b, "regroup", y, -1, &whole, "own.all");
 }
 
-/* One stack of blocks over tokens. */
+/* ---- multi-token prediction ---------------------------------------------------------- */
+
+/* Is it a stack of blocks over the embeddings of tokens alone, with a language model's head of one map?  Others have no
+ * published modules that predict further tokens. */
+static int may_predict_further(const struct hf_arch *a)
+{
+    int beside = a->tower || a->audio_tower || a->own_inputs || a->shared_blocks ||
+                 a->layer_groups || a->shared_kv || a->copies > 1,
+        more = a->positions || a->types || a->embed_width || a->embed_inside ||
+               a->embed_norm || a->disentangled || a->more_vocab || a->buckets;
+    return a->head == HF_LANGUAGE && !beside && !more && !a->head_bias &&
+           !a->head_transform;
+}
+
+static void further_prefix(struct hf_builder *b, char name[32], int64_t i)
+{
+    snprintf(name, 32, "mtp%d.", (int)i);
+    b->prefix = name;
+}
+
+/* One module reads what the one before it gave (the first, the model's last norm) and the next token's embedding. */
+static int further_token(struct hf_builder *b, int x, int table)
+{
+    const struct hf_arch *a = b->a;
+    int e = topt_hf_add(b, "embedding", table, -1, NULL, "embedding");
+    if (a->embed_factor > 0)
+        e = topt_hf_scale(b, e, a->embed_factor, "embedding.scale");
+    b->layer = a->layers - 1; /* of its kind */
+    topt_hf_next_layer(b);
+    e = topt_hf_norm(b, e, "enorm");
+    x = topt_hf_add(b, "concat", e, topt_hf_norm(b, x, "hnorm"), NULL, "both");
+    x = topt_hf_block(b, topt_hf_linear(b, x, a->width, 1, 0, "mtp"));
+    x = topt_hf_norm(b, x, "norm");
+    topt_hf_no_layer(b);
+    return x;
+}
+
+/* Modules that predict further tokens (DeepSeek-V3 Technical Report, 2024, section 2.2), as Megatron-LM builds them
+ * (core/transformer/multi_token_prediction.py at d98e8a6), and all heads, of which the model's own is the last.  The
+ * embedding and the head are those of the model.  Megatron-LM splits the projection's columns over tensor parallel ranks;
+ * here each rank has all of it and its own positions, which is as much work. */
+static void predict_further(struct hf_builder *b, int x, int table)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs head = {
+        .vocab = a->vocab, .features = a->width, .init_std = a->init_std};
+    int further[TOPT_MAX_MTP];
+    char name[32];
+    x = a->no_final_norm ? x : topt_hf_norm(b, x, "norm");
+    for (int64_t i = 0; i < a->mtp; i++) {
+        further_prefix(b, name, i);
+        further[i] = further_token(b, i ? further[i - 1] : x, table);
+    }
+    b->prefix = "";
+    if (!a->tied)
+        table = topt_hf_add(b, "variable", -1, -1, &head, "lm_head.table");
+    for (int64_t i = 0; i < a->mtp; i++) {
+        further_prefix(b, name, i);
+        topt_hf_language_head(b, further[i], table);
+    }
+    b->prefix = "";
+    topt_hf_language_head(b, x, table);
+}
+
+/* ---- one stack of blocks over tokens ---------------------------------------------------- */
+
 static void build_stack(struct hf_builder *b)
 {
     const struct hf_arch *a = b->a;
@@ -1022,7 +1087,9 @@ static void build_stack(struct hf_builder *b)
                               .features = a->embed_width ? a->embed_width : a->width,
                               .init_std = a->init_std};
     struct topt_attrs relative = {.vocab = a->buckets, .features = a->heads};
-    int table = a->tied ? topt_hf_add(b, "variable", -1, -1, &tied, "wte") : -1;
+    int further = a->mtp && may_predict_further(a);
+    int table =
+        a->tied || further ? topt_hf_add(b, "variable", -1, -1, &tied, "wte") : -1;
     if (a->buckets)
         b->relative = topt_hf_add(b, "variable", -1, -1, &relative, "relative");
     int x = embedding(b, table), kept[2] = {-1, -1};
@@ -1046,7 +1113,10 @@ static void build_stack(struct hf_builder *b)
         topt_hf_free_shared(b->blocks[i].next);
     free(b->blocks);
     b->blocks = NULL;
-    topt_hf_head(b, x, table);
+    if (further)
+        predict_further(b, x, table);
+    else
+        topt_hf_head(b, x, table);
     b->kept = NULL;
 }
 

@@ -65,7 +65,7 @@ static void bare_head(struct hf_builder *b, int x)
 }
 
 /* Logits of the vocabulary. */
-static void language_head(struct hf_builder *b, int x, int table)
+void topt_hf_language_head(struct hf_builder *b, int x, int table)
 {
     const struct hf_arch *a = b->a;
     int64_t width = a->embed_width ? a->embed_width : a->width;
@@ -92,7 +92,7 @@ void topt_hf_head(struct hf_builder *b, int x, int table)
         x = topt_hf_norm(b, x, "norm");
     switch (b->a->head) {
     case HF_LANGUAGE:
-        language_head(b, x, table);
+        topt_hf_language_head(b, x, table);
         break;
     case HF_POOLED_TANH:
     case HF_POOLED_RELU:

@@ -50,6 +50,8 @@ static enum topt_op_role role_of(const char *name)
         {"k_shared", TOPT_ROLE_WHOLE},
         {"transform", TOPT_ROLE_WHOLE},
         {"pooler", TOPT_ROLE_WHOLE},
+        {"mtp", TOPT_ROLE_WHOLE},
+        {"lm_head.table", TOPT_ROLE_EMBEDDING},
         {"classifier", TOPT_ROLE_WHOLE},
         {"score", TOPT_ROLE_WHOLE},
         {"qa_outputs", TOPT_ROLE_WHOLE},

@@ -141,6 +141,7 @@ struct hf_builder;
 struct hf_arch {
     int64_t width, layers, heads, kv_heads, head_dim, inner, vocab, context;
     const char *context_key;
+    int64_t mtp;       /* modules that predict further tokens */
     int64_t usual_seq; /* where nobody says; 0: the context, at most the default */
     unsigned traits;   /* of the family */
     int full_every;    /* where a config does not say which layers have windows */

@@ -49,7 +49,7 @@ static int alike_ops(const struct topt_problem *p, int a, int b)
 {
     const struct topt_model *m = p->k.model;
     const struct topt_op *x = &m->op[a], *y = &m->op[b];
-    if ((a == m->loss) != (b == m->loss) || op_waits(p, a) != op_waits(p, b) ||
+    if (op_waits(p, a) != op_waits(p, b) ||
         topt_problem_may_recompute(p, a) != topt_problem_may_recompute(p, b) ||
         topt_pins_at(p->options.pins, p->options.alike, a) !=
             topt_pins_at(p->options.pins, p->options.alike, b))
