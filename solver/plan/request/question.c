@@ -393,10 +393,9 @@ int topt_request_offload(struct topt_request *r, struct topt_error *err)
          (r->pipeline > 1 && s->offload & ~(int64_t)TOPT_OFFLOAD_MODULES)))
         return topt_fail(
             err, TOPT_ERR_USAGE,
-            "--offload: beside %s the optimizer of megatron%s alone may rest "
-            "on the host",
-            s->cuda_graphs ? "--cuda-graphs" : "--pipeline",
-            s->cuda_graphs ? "" : " and what its modules keep");
+            "--offload: beside %s only the optimizer of megatron%s may rest on the host",
+            s->cuda_graphs ? "CUDA graphs" : "pipeline stages",
+            s->cuda_graphs ? "" : " and the activations of its modules");
     return check_offloaded_modules(r, err);
 }
 
