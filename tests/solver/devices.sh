@@ -152,9 +152,20 @@ done
 ! beside megatron --sequence-parallel off --tensor-overlap >out && grep -q "tensor-overlap: megatron does not have it; .* beside --sequence-parallel on" err
 check "$(cat err)"
 if "$topt" run --help >out 2>err; then # a build without MPI has no runtime
-    "$topt" plan "$small" --hw v100-pcie-1x8 --batch 8 --gpus 1 --framework topt --precision fp16-mixed -o half.json >out 2>err &&
-        ! "$topt" run half.json --data synthetic --steps 1 >out 2>err && grep -q "not f16" err
-    check "topt run says that it has no fp16"
+    unrun() { # unrun WORDS HW OPTIONS...: planned for two GPUs, refused by one process for what it can't run
+        words=$1 hw=$2 && shift 2
+        "$topt" plan "$small" --hw "$hw" --batch 8 --gpus 2 "$@" -o unrun.json >out 2>err && ! "$topt" run unrun.json --data synthetic --steps 1 >out 2>err &&
+            [ "$(wc -l <err)" = 1 ] && grep -q "topt run $words" err
+        check "$(cat err)"
+    }
+    unrun "cannot train in fp16.*; plan with --precision bf16-mixed" v100-pcie-1x8 --framework topt --precision fp16-mixed
+    unrun "has no kernels for products in fewer bits (fp8-rowwise).*topt launch" h100-80-dgx --precision fp8-rowwise
+    unrun "has no kernels for products in fewer bits (mxfp8)" b200-hgx --precision mxfp8
+    unrun "has no kernels for products in fewer bits (nvfp4)" b200-hgx --framework megatron --precision nvfp4
+    unrun "keeps weights and optimizer states in f32" h100-80-dgx --precision bf16
+    unrun "has no optimizer adam8; plan with --optimizer adamw" h100-80-dgx --framework topt --optimizer adam8
+    unrun "has no optimizer muon" h100-80-dgx --framework megatron --optimizer muon
+    unrun "keeps everything on its devices" h100-80-dgx --offload parameters
 fi
 "$topt" plan "$small" --hw v100-dgx1-2x8 --gpus 4 --precision bf16 >out 2>err
 [ $? -eq 2 ] && grep -q "'v100-dgx1-2x8' has no rate for bf16; use --precision fp16-mixed, f32 or f64" err
