@@ -53,7 +53,7 @@ sed 's/--bf16/--bf16 --fp8-format hybrid --fp8-recipe tensorwise --fp8-param-gat
 as_is eight.sh --as-is --hw h100-80-dgx && holds '.job.precision == "fp8-tensorwise" and (.as_is.notes | map(select(test("fp8"))) | length) == 0' &&
     test "$(jq -r .plan.settings.low_params whole)" = true
 check "products in FP8 by their recipe, and weights"
-not_so "has no rate for fp8-" eight.sh --as-is --hw a100-80-dgx
+not_so "has no products in FP8" eight.sh --as-is --hw a100-80-dgx
 
 # Arguments of types, offloading, overlap and CUDA graphs: each says a field of the question, or is named.
 says() { # says ARGUMENTS HW FILTER: the settings of the plan beside it hold the filter, and nothing is noted

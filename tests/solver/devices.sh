@@ -113,8 +113,11 @@ no() # TEXT HW FRAMEWORK PRECISION...: is the question refused with the text?
     [ $? -eq 2 ] && grep -q -- "$text" err
     check "$(cat err)"
 }
-no "'a100-80-dgx' has no rate for fp8-delayed; use --precision bf16-mixed, bf16, fp16-mixed, f32 or f64" a100-80-dgx megatron fp8-delayed
-no "'h100-80-dgx' has no rate for mxfp8; use .*fp8-blockwise" h100-80-dgx megatron mxfp8
+no "'a100-80-dgx' (A100-SXM4-80GB) has no products in FP8; use --precision bf16-mixed, bf16, fp16-mixed, f32 or f64" a100-80-dgx megatron fp8-delayed
+no "'t4-g4dn' (T4-16GB) has no products in NVFP4; use --precision fp16-mixed" t4-g4dn megatron nvfp4
+no "unknown precision 'fp8'; did you mean fp8-delayed, fp8-tensorwise, fp8-rowwise, fp8-blockwise or mxfp8?" a100-80-dgx megatron fp8
+no "unknown precision 'fp4'; did you mean nvfp4?" a100-80-dgx megatron fp4
+no "'h100-80-dgx' (H100-SXM5-80GB) has no products in MXFP8; use .*fp8-blockwise" h100-80-dgx megatron mxfp8
 no "'deepspeed' does not train in fp8-tensorwise; use --precision bf16-mixed" h100-80-dgx deepspeed fp8-tensorwise
 no "'topt' does not train in fp8-tensorwise" h100-80-dgx topt fp8-tensorwise
 no "'torchtitan' does not train in fp8-tensorwise; use --precision bf16-mixed, bf16, fp8-rowwise, f32 or f64" h100-80-dgx torchtitan fp8-tensorwise
@@ -168,14 +171,14 @@ if "$topt" run --help >out 2>err; then # a build without MPI has no runtime
     unrun "keeps everything on its devices" h100-80-dgx --offload parameters
 fi
 "$topt" plan "$small" --hw v100-dgx1-2x8 --gpus 4 --precision bf16 >out 2>err
-[ $? -eq 2 ] && grep -q "'v100-dgx1-2x8' has no rate for bf16; use --precision fp16-mixed, f32 or f64" err
+[ $? -eq 2 ] && grep -q "'v100-dgx1-2x8' (V100-SXM2-16GB) has no products in bf16; use --precision fp16-mixed, f32 or f64" err
 check "$(cat err)"
 ratio 18 28 b200-hgx h100-80-dgx && ratio 20 32 h100-80-dgx a100-80-dgx && ratio 8 13 h100-80-dgx mi300x
 check "by plausible factors: B200 2.3 times an H100, that 2.6 times an A100, and as fast as an MI300X"
 "$topt" plan "$llama" --hw gb200-nvl72 --batch 64 --seq 4096 >out 2>err && grep -qE "^(cheapest|knee|fastest).* 64 \(1 node\)" out
 check "64 GPUs of a rack of 72 are tried"
 "$topt" hw list >out 2>err && [ "$(grep -c '^NVIDIA, ' out)" -gt 8 ] && grep -q '^AMD, 2025' out &&
-    grep -A9 '^NVIDIA, 2018' out | grep -q 't4-g4dn .*bf16' && [ "$(awk '/^  /' out | wc -l)" -ge 39 ]
+    grep -A9 '^NVIDIA, 2018' out | grep -q 't4-g4dn .*bf16' && grep -q 'a100-80-dgx .* f32 f64 bf16 f16 ' out && [ "$(awk '/^  /' out | wc -l)" -ge 39 ]
 check "hw list has them by vendor and year, and what they lack"
 for hw in $(awk '/^  / { print $1 }' out); do
     case $hw in h100-80-dgx | h100-80-a3mega | h100-96-500w) continue ;; esac # curves of a busy machine

@@ -47,9 +47,11 @@ int topt_name_find(const char *what, const char *name, const char *(*at)(unsigne
 {
     struct topt_text all = {0};
     struct topt_near near = {.name = name};
-    char meant[TOPT_NEAR_WORDS];
+    char meant[TOPT_NEAR_WORDS], matches[TOPT_NEAR_MATCHES] = "";
+    const char *known[32] = {NULL}; /* no table has as many words */
     for (unsigned i = 0; i < n; i++) {
         topt_near_try(&near, at(i));
+        known[i] = at(i);
         if (!strcmp(at(i), name)) {
             *ret = i;
             topt_text_fini(&all);
@@ -57,8 +59,11 @@ int topt_name_find(const char *what, const char *name, const char *(*at)(unsigne
         }
         topt_text_add(&all, "%s%s", i ? ", " : "", at(i));
     }
+    topt_near_words(&near, meant);
+    if (!near.best || near.distance) /* not that word in other letters */
+        topt_near_containing(name, known, matches);
     topt_fail(err, TOPT_ERR_INVAL, "unknown %s '%.40s'%s (one of %s)", what, name,
-              topt_near_words(&near, meant), all.s ? all.s : "");
+              *matches ? matches : meant, all.s ? all.s : "");
     topt_text_fini(&all);
     return -1;
 }
