@@ -53,7 +53,7 @@ sed 's/--bf16/--bf16 --fp8-format hybrid --fp8-recipe tensorwise --fp8-param-gat
 as_is eight.sh --as-is --hw h100-80-dgx && holds '.job.precision == "fp8-tensorwise" and (.as_is.notes | map(select(test("fp8"))) | length) == 0' &&
     test "$(jq -r .plan.settings.low_params whole)" = true
 check "products in FP8 by their recipe, and weights"
-not_so "has no products in FP8" eight.sh --as-is --hw a100-80-dgx
+not_so "has no products in fp8" eight.sh --as-is --hw a100-80-dgx
 
 # Arguments of types, offloading, overlap and CUDA graphs: each says a field of the question, or is named.
 says() { # says ARGUMENTS HW FILTER: the settings of the plan beside it hold the filter, and nothing is noted
@@ -132,7 +132,9 @@ away '"stage": 3, "offload_optimizer": {"device": "none"}' '.offload == null'
 stays '"stage": 3, "offload_param": {"device": "cpu"}' "offload_param without offload_optimizer has no counterpart"
 stays '"stage": 3, "offload_optimizer": {"device": "nvme"}' "offload_optimizer: device nvme has no counterpart.*; cpu has"
 stays '"stage": 1, "offload_optimizer": {"device": "cpu"}' "offload_optimizer with stage 1 has no counterpart.*stages 2 and 3 have"
-sed 's/"AdamW"/"Muon"/; s/"stage": 3/"stage": 1/' ds_config.json >muon.json
+sed 's/"AdamW"/"Muon"/' ds_config.json >muon.json
+not_so "Muon with stage 3 has no counterpart here.*stages 1 and 2 have" config.json --as-is muon.json --hw a100-80-dgx --gpus 8
+sed -i 's/"stage": 3/"stage": 1/' muon.json
 as_is config.json --as-is muon.json --hw a100-80-dgx --gpus 8 --seq 4096 && holds '.job.optimizer == "muon"'
 check "Muon of a configuration"
 sed 's/"bf16": {"enabled": true}/"bf16": {"enabled": true, "bf16_master_weights_and_grads": true, "bf16_optimizer_states": true}/' ds_config.json >pure.json

@@ -113,11 +113,11 @@ no() # TEXT HW FRAMEWORK PRECISION...: is the question refused with the text?
     [ $? -eq 2 ] && grep -q -- "$text" err
     check "$(cat err)"
 }
-no "'a100-80-dgx' (A100-SXM4-80GB) has no products in FP8; use --precision bf16-mixed, bf16, fp16-mixed, f32 or f64" a100-80-dgx megatron fp8-delayed
-no "'t4-g4dn' (T4-16GB) has no products in NVFP4; use --precision fp16-mixed" t4-g4dn megatron nvfp4
+no "'a100-80-dgx' (A100-SXM4-80GB) has no products in fp8; use --precision bf16-mixed, bf16, fp16-mixed, f32 or f64" a100-80-dgx megatron fp8-delayed
+no "'t4-g4dn' (T4-16GB) has no products in nvfp4; use --precision fp16-mixed" t4-g4dn megatron nvfp4
 no "unknown precision 'fp8'; did you mean fp8-delayed, fp8-tensorwise, fp8-rowwise, fp8-blockwise or mxfp8?" a100-80-dgx megatron fp8
 no "unknown precision 'fp4'; did you mean nvfp4?" a100-80-dgx megatron fp4
-no "'h100-80-dgx' (H100-SXM5-80GB) has no products in MXFP8; use .*fp8-blockwise" h100-80-dgx megatron mxfp8
+no "'h100-80-dgx' (H100-SXM5-80GB) has no products in mxfp8; use .*fp8-blockwise" h100-80-dgx megatron mxfp8
 no "'deepspeed' does not train in fp8-tensorwise; use --precision bf16-mixed" h100-80-dgx deepspeed fp8-tensorwise
 no "'topt' does not train in fp8-tensorwise" h100-80-dgx topt fp8-tensorwise
 no "'torchtitan' does not train in fp8-tensorwise; use --precision bf16-mixed, bf16, fp8-rowwise, f32 or f64" h100-80-dgx torchtitan fp8-tensorwise
@@ -152,6 +152,17 @@ for f in megatron torchtitan; do
         "$topt" simulate beside.json --json >simulated.out && jq -es '(.[0].time_ns / .[1].time_ns - 1) | . < 0.005 and . > -0.005' simulated.out beside.out >/dev/null
     check "$f is told so, and the simulated step has it, too"
 done
+userbuffers() { # userbuffers BYTES DEGREES OPTIONS...: so much more than without; buffers of a micro-batch's positions by features
+    bytes=$1 degrees=$2 && shift 2
+    beside megatron --degrees "$degrees" "$@" --json >apart.out && beside megatron --degrees "$degrees" "$@" --tensor-overlap --json >beside.out &&
+        jq -es "map(.memory_parts.buffers) | .[1] - .[0] == $bytes" apart.out beside.out >/dev/null
+    check "userbuffers of $degrees $*: $bytes bytes"
+}
+userbuffers $((24 * 4096 * 4096)) tp=8,pp=1,mbs=1
+userbuffers $((24 * 2 * 4096 * 4096)) tp=4,pp=2,vp=1,mbs=2
+userbuffers $((24 * 4096 / 2 * 4096)) tp=4,cp=2,pp=1,mbs=1
+userbuffers $((16 * 4096 * 4096)) tp=8,pp=1,mbs=1 --precision fp8-tensorwise
+userbuffers 0 tp=1,pp=1,mbs=1
 ! beside megatron --sequence-parallel off --tensor-overlap >out && grep -q "tensor-overlap: megatron does not have it; .* beside --sequence-parallel on" err
 check "$(cat err)"
 if "$topt" run --help >out 2>err; then # a build without MPI has no runtime

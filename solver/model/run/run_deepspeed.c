@@ -27,6 +27,12 @@ static int read_optimizer(struct run *r, const json_t *doc)
     if (!adam && !sgd && !muon)
         return topt_fail(r->err, TOPT_ERR_INVAL,
                          "optimizer.type: %.40s has no counterpart here", type);
+    int64_t stage = json_integer_value(
+        json_object_get(json_object_get(doc, "zero_optimization"), "stage"));
+    if (muon && stage == 3)
+        return topt_fail(r->err, TOPT_ERR_INVAL,
+                         "optimizer.type: Muon with stage 3 has no counterpart here, so "
+                         "that the run can't be costed; stages 1 and 2 have");
     run_word(r, "optimizer", adam ? "adamw" : muon ? "muon" : "momentum");
     return 0;
 }

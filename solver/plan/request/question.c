@@ -162,25 +162,20 @@ static int can_have(const struct topt_request *r, const struct topt_precision *p
 /* The device has no such type, or the framework does not train so: fails with what both have. */
 static int refuse_precision(const struct topt_request *r, struct topt_error *err)
 {
-    static const char *const few[TOPT_DTYPE_COUNT] = {[TOPT_F8] = "FP8",
-                                                      [TOPT_F8_BLOCK] = "FP8",
-                                                      [TOPT_MXF8] = "MXFP8",
-                                                      [TOPT_NVF4] = "NVFP4"};
     const struct topt_precision *p, *asked = r->precision;
-    enum topt_dtype type = type_of(asked);
     int have = 0;
     char use[TOPT_NAMED_BITS];
     for (int i = 0; (p = topt_precision_at(i)); i++)
         have |= can_have(r, p) << i;
     topt_named_bits(have, topt_precision_name, use);
-    if (topt_hw_has_dtype(r->hw, type))
+    if (topt_hw_has_dtype(r->hw, type_of(asked)))
         return topt_fail(err, TOPT_ERR_USAGE,
                          "'%s' does not train in %s; use --precision %s",
                          r->framework->name, asked->name, use);
     return topt_fail(err, TOPT_ERR_USAGE,
-                     "'%s' (%s) has no products in %s; use --precision %s",
+                     "'%s' (%s) has no products in %.*s; use --precision %s",
                      topt_hw_name(r->hw), topt_hw_device(r->hw),
-                     few[type] ? few[type] : topt_dtype_name(type), use);
+                     (int)strcspn(asked->name, "-"), asked->name, use);
 }
 
 /* The first usual one that device and framework have; topt run does not scale a loss, and papers
