@@ -71,6 +71,7 @@ says "--optimizer-cpu-offload --optimizer-offload-fraction 0.5 --use-precision-a
 says "--fine-grained-activation-offloading --offload-modules core_attn attn_proj" h100-80-dgx '.offload > 0'
 says "--cuda-graph-impl full_iteration" h100-80-dgx .cuda_graphs
 says "--external-cuda-graph" h100-80-dgx .cuda_graphs
+says "--grad-reduce-in-bf16" h100-80-dgx '.gradient_f32 | not'
 says "--cuda-graph-impl none" h100-80-dgx '.cuda_graphs | not'
 says "--use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16" h100-80-dgx '.optimizer == "adamw_bf16"'
 notes "--cuda-graph-impl local --cuda-graph-modules attn mlp" "CUDA graphs of some modules"
@@ -214,6 +215,8 @@ back torchtitan topt_torchtitan.py h100-80-dgx --precision fp8-rowwise
 back torchtitan topt_torchtitan.py h100-80-dgx --tensor-overlap --degrees tp=4
 back torchtitan topt_torchtitan.py h100-80-dgx --offload parameters
 back torchtitan topt_torchtitan.py b200-hgx --precision mxfp8
+back megatron launch.sh h100-80-dgx --gradients bf16
+back deepspeed ds_config.json h100-80-dgx --gradients f32
 back deepspeed ds_config.json h100-80-dgx --offload parameters
 back deepspeed ds_config.json h100-80-dgx --offload optimizer --offload-fraction 0.3
 finish

@@ -152,6 +152,15 @@ for f in megatron torchtitan; do
         "$topt" simulate beside.json --json >simulated.out && jq -es '(.[0].time_ns / .[1].time_ns - 1) | . < 0.005 and . > -0.005' simulated.out beside.out >/dev/null
     check "$f is told so, and the simulated step has it, too"
 done
+# The type in which gradients are added up, and what launch says of it.
+"$topt" plan "$llama" --hw h100-80-dgx --gpus 8 --batch 16 --seq 4096 --framework megatron --degrees tp=2,pp=1,mbs=1 --json >wide.out 2>err &&
+    "$topt" plan "$llama" --hw h100-80-dgx --gpus 8 --batch 16 --seq 4096 --framework megatron --degrees tp=2,pp=1,mbs=1 --gradients bf16 --json -o narrow.json >narrow.out 2>err &&
+    jq -es '.[0].memory_parts.gradients == 2 * .[1].memory_parts.gradients' wide.out narrow.out >/dev/null && "$topt" launch narrow.json | grep -q -- '--grad-reduce-in-bf16'
+check "megatron adds gradients up in bf16 where it is asked: $(jq -s 'map(.memory_parts.gradients)' wide.out narrow.out | tr -d ' \n')"
+"$topt" plan "$llama" --hw h100-80-dgx --gpus 8 --batch 16 --seq 4096 --framework deepspeed --gradients f32 -o wide.json >out 2>err && "$topt" launch wide.json | grep -q '"grad_accum_dtype": "fp32"'
+check "deepspeed in f32"
+! "$topt" plan "$llama" --hw h100-80-dgx --gpus 8 --framework torchtitan --gradients bf16 >out 2>err && grep -q "gradients bf16: torchtitan adds them up in f32" err
+check "$(cat err)"
 userbuffers() { # userbuffers BYTES DEGREES OPTIONS...: so much more than without; buffers of a micro-batch's positions by features
     bytes=$1 degrees=$2 && shift 2
     beside megatron --degrees "$degrees" "$@" --json >apart.out && beside megatron --degrees "$degrees" "$@" --tensor-overlap --json >beside.out &&

@@ -132,6 +132,10 @@ static int read(struct run *r, const json_t *doc)
                                   : "f32");
     run_note(r, "whether activations are recomputed stands in the script: what is faster "
                 "is taken (--degrees recompute=0 or 1 says it)");
+    if (!strcmp(
+            topt_json_words_at(json_object_get(doc, "data_types"), "grad_accum_dtype"),
+            "fp32"))
+        run_word(r, "gradients", "f32");
     note_others(r, zero);
     return read_offload(r, zero) || read_optimizer(r, doc) ? -1 : 0;
 }

@@ -245,6 +245,8 @@ static int read_precision(struct run *r)
              : run_has(r, "--bf16") ? "bf16-mixed"
              : run_has(r, "--fp16") ? "fp16-mixed"
                                     : "f32");
+    if (run_has(r, "--grad-reduce-in-bf16") && run_has(r, "--bf16"))
+        run_word(r, "gradients", "bf16");
     if (low)
         note_wide_layers(r);
     if (low && (run_has(r, "--fp8-param-gather") || run_has(r, "--fp4-param-gather")))

@@ -13,6 +13,7 @@
 #include <string.h>
 
 TOPT_NAMED_HERE(switch_at, 2, i ? "off" : "on")
+TOPT_NAMED_HERE(gradients_at, 2, i ? "f32" : "bf16")
 
 /* On or off beside tensor parallelism. */
 static int read_positions(const char *word, struct topt_request *r,
@@ -50,6 +51,7 @@ static int read_words(const struct topt_query *w, struct topt_request *r,
 {
 #define SAID(name) (*field = #name, *w->name)
     struct topt_settings *s = &r->settings;
+    unsigned gradient_f32;
     return (SAID(mode) && topt_mode_parse(w->mode, &r->mode, err)) ||
            (SAID(space) && topt_space_parse(w->space, &r->space, err)) ||
            (SAID(blocks) && topt_blocks_parse(w->blocks, &r->blocks, err)) ||
@@ -59,6 +61,8 @@ static int read_words(const struct topt_query *w, struct topt_request *r,
            (SAID(degrees) && topt_fixed_parse(w->degrees, &r->fixed, err)) ||
            (SAID(algorithm) && topt_algorithm_check(w->algorithm, err)) ||
            (SAID(schedule) && read_schedule(w->schedule, r, err)) ||
+           (SAID(gradients) && topt_name_find("type of gradients", w->gradients,
+                                              gradients_at, 2, &gradient_f32, err)) ||
            (SAID(sequence_parallel) && read_positions(w->sequence_parallel, r, err)) ||
            (SAID(framework) && topt_framework_find(w->framework, &r->framework, err)) ||
            (SAID(precision) && topt_precision_find(w->precision, &r->precision, err)) ||
@@ -120,7 +124,7 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
     }
     r->algorithm = *w->algorithm && strcmp(w->algorithm, "ft") ? w->algorithm : NULL;
     r->pin = *w->pin ? w->pin : NULL;
-    r->settings.gradient_f32 = w->gradient_f32;
+    r->settings.gradient_f32 = !strcmp(w->gradients, "f32");
     r->settings.low_params = w->fp8_params;
     r->settings.cuda_graphs = w->cuda_graphs;
     r->settings.low_attention = w->fp8_attention;
@@ -133,7 +137,7 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
                (*w->eager ? TOPT_GIVEN_EAGER : 0) |
                (*w->attention ? TOPT_GIVEN_ATTENTION : 0) |
                (*w->loss_kernel ? TOPT_GIVEN_LOSS : 0) |
-               (w->gradient_f32 ? TOPT_GIVEN_GRADIENT : 0) |
+               (*w->gradients ? TOPT_GIVEN_GRADIENT : 0) |
                (w->batch ? TOPT_GIVEN_BATCH : 0) | (w->seq ? TOPT_GIVEN_SEQ : 0);
     return 0;
 }
@@ -420,6 +424,9 @@ static int check_offered(const struct topt_request *r, struct topt_error *err)
          "has no interleaved schedule; leave it out"},
         {s->low_params, s->low && f->low_params >> s->low & 1, "--fp8-params",
          "has no weights in the bits of --precision; leave it out"},
+        {r->given & TOPT_GIVEN_GRADIENT && !s->gradient_f32,
+         f->engine || !f->gradient_f32, "--gradients bf16",
+         "adds them up in f32; megatron need not"},
         {s->optimizer == TOPT_MUON, f->muon_levels != 0, "--optimizer muon",
          "does not have it; megatron, deepspeed and pytorch (DDP) do"},
         {s->optimizer == TOPT_ADAMW_BF16, f->engine, "--optimizer adamw_bf16",
