@@ -88,9 +88,14 @@ check "inputs are kept in a byte, weights lie beside their casts, all else is as
 low h100-80-dgx megatron fp8-delayed --fp8-params >stored.out && jq -es '.[0].memory_parts.parameters == .[1].memory_parts.parameters' \
     bf16-mixed.out stored.out >/dev/null
 check "weights in FP8 alone, both ways round, take what they take in bf16"
-for p in bf16-mixed fp8-tensorwise fp8-rowwise; do low h100-80-dgx torchtitan $p --software 2025 >$p.out || cat err; done
+for p in bf16-mixed fp8-tensorwise fp8-rowwise; do low h100-80-dgx torchtitan $p --software 2025 --eager none >$p.out || cat err; done
 jq -es 'map(.memory_parts.activations) | unique | length == 1' bf16-mixed.out fp8-tensorwise.out fp8-rowwise.out >/dev/null
 check "torchao keeps inputs as they are"
+low h100-80-dgx torchtitan bf16-mixed >apart.out && low h100-80-dgx torchtitan fp8-rowwise -o rows.json >rows.out &&
+    jq -es '.[0].plan.settings.eager == "operators-but-norms" and (.[1].plan.settings | has("eager") | not)' apart.out rows.out >/dev/null
+check "torchtitan compiles models whose products are in few bits"
+"$topt" plan "$llama" --hw h100-80-dgx --gpus 8 --batch 16 --seq 4096 --framework torchtitan --precision fp8-rowwise -o rows.json >out 2>err && "$topt" launch rows.json | grep -q 'config.compile.enable = True'
+check "and topt launch says so"
 sharded() { "$topt" plan "$llama" --hw h100-80-a3mega --seq 4096 --batch 64 --gpus 64 --pipeline 1 --memory 15GiB --framework torchtitan --software 2025 --precision "$@" \
     --json 2>err; }
 sharded fp8-tensorwise >whole.out && sharded fp8-tensorwise --fp8-params >bytes.out && jq -es 'all(.uniform.zero == 3) and
@@ -159,7 +164,7 @@ done
 check "megatron adds gradients up in bf16 where it is asked: $(jq -s 'map(.memory_parts.gradients)' wide.out narrow.out | tr -d ' \n')"
 "$topt" plan "$llama" --hw h100-80-dgx --gpus 8 --batch 16 --seq 4096 --framework deepspeed --gradients f32 -o wide.json >out 2>err && "$topt" launch wide.json | grep -q '"grad_accum_dtype": "fp32"'
 check "deepspeed in f32"
-! "$topt" plan "$llama" --hw h100-80-dgx --gpus 8 --framework torchtitan --gradients bf16 >out 2>err && grep -q "gradients bf16: torchtitan adds them up in f32" err
+! "$topt" plan "$llama" --hw h100-80-dgx --gpus 8 --framework torchtitan --gradients bf16 >out 2>err && grep -q "gradients bf16: torchtitan accumulates them in f32" err
 check "$(cat err)"
 userbuffers() { # userbuffers BYTES DEGREES OPTIONS...: so much more than without; buffers of a micro-batch's positions by features
     bytes=$1 degrees=$2 && shift 2

@@ -266,7 +266,7 @@ static enum topt_attention attention_of(const struct topt_request *r,
                : software->attention;
 }
 
-/* What compiling a model fuses, as torchtitan needs it for asynchronous tensor parallelism. */
+/* What compiling a model fuses, as torchtitan needs it for asynchronous tensor parallelism and its converters to few bits. */
 enum { UNCOMPILED = TOPT_EAGER_OPERATORS | TOPT_EAGER_NORMS };
 
 static void take_row(struct topt_request *r)
@@ -274,11 +274,12 @@ static void take_row(struct topt_request *r)
     const struct topt_framework *f = r->framework;
     struct topt_settings *s = &r->settings;
     const struct topt_software *software = topt_framework_software(f, r->software);
+    int compiled = s->tensor_overlap || (s->low && f->low_compiled);
     int mixed = topt_dtype_is_half(s->dtype) && !s->state_bf16;
     if (!(r->given & TOPT_GIVEN_OVERLAP))
         s->overlap = f->overlap;
     if (!(r->given & TOPT_GIVEN_EAGER))
-        s->eager = software->eager & ~(s->tensor_overlap ? UNCOMPILED : 0);
+        s->eager = software->eager & ~(compiled ? UNCOMPILED : 0);
     if (!(r->given & TOPT_GIVEN_ATTENTION))
         s->attention = attention_of(r, software);
     else if (!(r->given & TOPT_GIVEN_EAGER))
@@ -426,7 +427,7 @@ static int check_offered(const struct topt_request *r, struct topt_error *err)
          "has no weights in the bits of --precision; leave it out"},
         {r->given & TOPT_GIVEN_GRADIENT && !s->gradient_f32,
          f->engine || !f->gradient_f32, "--gradients bf16",
-         "adds them up in f32; megatron need not"},
+         "accumulates them in f32; megatron need not"},
         {s->optimizer == TOPT_MUON, f->muon_levels != 0, "--optimizer muon",
          "does not have it; megatron, deepspeed and pytorch (DDP) do"},
         {s->optimizer == TOPT_ADAMW_BF16, f->engine, "--optimizer adamw_bf16",
