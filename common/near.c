@@ -134,3 +134,14 @@ const char *topt_near_containing(const char *name, const char *const *known,
         snprintf(buf + at, TOPT_NEAR_MATCHES - at, "?");
     return buf;
 }
+
+const char *topt_near_guess(const char *name, const char *const *known,
+                            char buf[TOPT_NEAR_MATCHES])
+{
+    struct topt_near near = {.name = name};
+    for (int i = 0; known[i]; i++)
+        topt_near_try(&near, known[i]);
+    if (near.best && !near.distance) /* that word in other letters */
+        return topt_near_words(&near, buf);
+    return *topt_near_containing(name, known, buf) ? buf : topt_near_words(&near, buf);
+}

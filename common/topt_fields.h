@@ -115,8 +115,9 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(OPTIMIZER, optimizer, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "optimizer", "O",                              \
       "adamw; adam with --framework topt", "adamw,adamw_bf16,adam,adafactor,adam8,paged_adamw,paged_adamw8,momentum,sgd,row_wise_adagrad,muon",                                                \
       "optimizer: sgd, momentum, adam, adamw, adamw_bf16 (moments in bf16: megatron), row_wise_adagrad, adafactor, adam8, paged_adamw, paged_adamw8 or muon (megatron, deepspeed, pytorch with DDP)")                                   \
-    X(GRADIENT_F32, gradient_f32, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "gradient-f32", "",                         \
-      "as in the framework", NULL, "accumulate gradients in f32 with bf16-mixed and fp16-mixed")                                  \
+    X(GRADIENTS, gradients, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, TOPT, "gradients", "TYPE",                             \
+      "as in the framework", "f32,bf16",                                                                               \
+      "type in which gradients are accumulated and reduced with bf16-mixed: f32, or bf16 (--grad-reduce-in-bf16 of megatron)") \
     X(FP8_PARAMS, fp8_params, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "fp8-params", "",                            \
       "weights in bf16", NULL, "with fp8 and fewer bits: weights are stored and gathered in them (--fp8-param-gather of megatron; fp8-tensorwise of pytorch, torchtitan)") \
     X(CUDA_GRAPHS, cuda_graphs, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "cuda-graphs", "",                          \

@@ -40,4 +40,8 @@ const char *topt_near_among(const char *name, const char *const *known,
 const char *topt_near_containing(const char *name, const char *const *known,
                                  char buf[TOPT_NEAR_MATCHES]);
 
+/* The name in other capitals; else all that contain it, else the one that is close.  As above. */
+const char *topt_near_guess(const char *name, const char *const *known,
+                            char buf[TOPT_NEAR_MATCHES]);
+
 #endif

@@ -198,9 +198,12 @@ struct topt_session_options {
 /* sgd 0.1, momentum 0.02, adam and adamw 0.0003 */
 double topt_default_lr(enum topt_optimizer o);
 
+/* Can programs of these settings run?  INVAL for types, optimizers and offloading that only plans know. */
+int topt_session_check(const struct topt_settings *s,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Runs the program's INIT section.  Borrows everything.  Every rank calls it; where
- * one rank fails, all do.  INVAL for settings that only plans know
- * (topt_optimizer_runs). */
+ * one rank fails, all do.  INVAL as topt_session_check says. */
 int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
                         struct topt_device *device,
                         const struct topt_session_options *options,

@@ -118,7 +118,7 @@ const COMMON = {
 /* Shorter words, for where the field is empty. */
 const EMPTY = { gpus: "the fewest that fit", memory: "the whole GPU's", max_gpus: "all of the cluster", min_efficiency: "none", tokens: "1T: for days and cost", samples: "of images", price: "the site's, or none" };
 const EXPERTS = {
-  mode: "what to find", counts: "numbers of GPUs tried", gpus_per_node: "GPUs per node", gradient_f32: "gradients in f32", accounting: "what memory counts",
+  mode: "what to find", counts: "numbers of GPUs tried", gpus_per_node: "GPUs per node", gradients: "type of gradients", accounting: "what memory counts",
   overlap: "communication behind computation", eager: "not fused", space: "search space", blocks: "repeated blocks", factors: "searched beside splits",
   micro_batches: "micro-batches", tensor_parallel: "tensor parallelism", sequence_parallel: "sequence parallelism", sequence_splits: "sequences split over GPUs",
   pin: "fixed splits", algorithm: "search algorithm", epsilon: "allowed loss of time", max_table_bytes: "memory of the search", currency: "currency", attention: "attention kernel"

@@ -169,7 +169,10 @@ static int read_plan(struct topt_train *t, const char *text, size_t len,
 {
     json_t *doc = topt_json_parse(text, len, "plan", err);
     int rc = doc ? topt_plan_read(doc, &t->plan, err) : -1;
-    rc = rc || topt_plan_without_stages(t->plan, "topt's runtime", err) ? -1 : 0;
+    rc = rc || topt_session_check(&t->plan->settings, err) ||
+                 topt_plan_without_stages(t->plan, "topt's runtime", err)
+             ? -1
+             : 0;
     json_decref(doc);
     return rc;
 }

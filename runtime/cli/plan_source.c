@@ -9,6 +9,7 @@
 #include "topt_carry.h"
 #include "topt_digest.h"
 #include "topt_json.h"
+#include "topt_runtime.h"
 #include "topt_text.h"
 
 #include <errno.h>
@@ -94,7 +95,10 @@ static int parse(const char *text, size_t len, const char *what,
 {
     json_t *doc = topt_json_parse(text, len, what, err);
     int rc = doc ? topt_plan_read(doc, ret, err) : -1;
-    rc = rc || topt_plan_without_stages(*ret, "topt run", err) ? -1 : 0;
+    rc = rc || topt_session_check(&(*ret)->settings, err) ||
+                 topt_plan_without_stages(*ret, "topt run", err)
+             ? -1
+             : 0;
     if (doc && rc)
         topt_wrap(err, "%s", what);
     json_decref(doc);

@@ -5,6 +5,7 @@
  * its local extents, a LOAD to the feed. */
 #include "buckets.h"
 #include "topt_clock.h"
+#include "topt_framework.h"
 #include "clip.h"
 #include "dropout.h"
 #include "exchange.h"
@@ -702,27 +703,33 @@ static int start(struct topt_session *s, struct topt_error *err)
                : 0;
 }
 
-static int check_settings(const struct topt_settings *s, struct topt_error *err)
+/* Each sentence says what topt run lacks, and which other plan it can run. */
+int topt_session_check(const struct topt_settings *s, struct topt_error *err)
 {
     if (!topt_optimizer_runs(s->optimizer))
-        return topt_fail(
-            err, TOPT_ERR_INVAL,
-            "optimizer '%s' is known to plans only; run with --optimizer adamw",
-            topt_optimizer_name(s->optimizer));
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "topt run has no optimizer %s; plan with --optimizer adamw, or "
+                         "start this plan's framework by topt launch",
+                         topt_optimizer_name(s->optimizer));
     if (s->dtype == TOPT_F16)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "topt run cannot train in fp16: it has no kernels for it and "
                          "scales no loss; plan with --precision bf16-mixed or f32");
     if (s->low)
-        return topt_fail(
-            err, TOPT_ERR_INVAL,
-            "topt run has no kernels for products in fewer bits (%s); plan with "
-            "--precision bf16-mixed",
-            topt_low_name(s->low));
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "topt run has no kernels for products in fewer bits (%s); plan "
+                         "with --precision bf16-mixed, or start this plan's framework by "
+                         "topt launch",
+                         topt_precision_of(s)->name);
     if (s->state_bf16 && s->dtype == TOPT_BF16)
         return topt_fail(err, TOPT_ERR_INVAL,
-                         "weights without a copy in f32 (precision bf16) are known to "
-                         "plans only; plan with --precision bf16-mixed");
+                         "topt run keeps weights and optimizer states in f32, and this "
+                         "plan has them in bf16; plan with --precision bf16-mixed");
+    if (s->offload)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "topt run keeps everything on its devices, and this plan has "
+                         "some of it on the host; plan without --offload, or start this "
+                         "plan's framework by topt launch");
     return 0;
 }
 
@@ -797,7 +804,7 @@ static int check_program(const struct topt_program *p, const struct topt_device 
         return topt_fail(
             err, TOPT_ERR_INVAL, "the program is in %s, the device computes in %s",
             topt_dtype_name(p->settings.dtype), topt_dtype_name(device->dtype));
-    if (check_settings(&p->settings, err) || topt_model_check_run(p->model, err) ||
+    if (topt_session_check(&p->settings, err) || topt_model_check_run(p->model, err) ||
         topt_packed_check(p, device, err) ||
         topt_dropout_check(&options->dropout, device, err) ||
         check_balance(p->model, device, options->balance, err) ||

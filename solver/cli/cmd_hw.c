@@ -45,7 +45,8 @@ static json_t *summary(const struct topt_hw *hw)
     const char *vendor = topt_hw_shipped_origin(topt_hw_name(hw), &year);
     json_t *types = json_array();
     for (int t = 0; t < TOPT_DTYPE_COUNT; t++)
-        if (topt_hw_peak(hw, (enum topt_dtype)t) > 0)
+        if (topt_hw_peak(hw, (enum topt_dtype)t) > 0 ||
+            (t == TOPT_F16 && topt_hw_has_dtype(hw, TOPT_F16)))
             json_array_append_new(types,
                                   json_string(topt_dtype_name((enum topt_dtype)t)));
     json_t *doc = json_pack(

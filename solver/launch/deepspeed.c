@@ -41,6 +41,9 @@ static json_t *config(const struct job *j)
         json_object_set_new(json_object_get(c, "zero_optimization"), "overlap_comm",
                             json_true());
     put_offload(j, json_object_get(c, "zero_optimization"));
+    if (j->gradient_f32)
+        json_object_set_new(c, "data_types",
+                            json_pack("{s:s}", "grad_accum_dtype", "fp32"));
     if (!strcmp(j->optimizer, "muon"))
         json_object_set_new(c, "optimizer",
                             json_pack("{s:s, s:{}}", "type", "Muon", "params"));

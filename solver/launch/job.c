@@ -217,6 +217,7 @@ static int read_precision(const json_t *settings, struct job *j, struct topt_err
     if (topt_json_string_or(settings, "settings", "low", &j->low, err) ||
         topt_json_bool_or(settings, "settings", "low_params", &j->low_params, err) ||
         topt_json_bool_or(settings, "settings", "cuda_graphs", &j->cuda_graphs, err) ||
+        topt_json_bool_or(settings, "settings", "gradient_f32", &j->gradient_f32, err) ||
         topt_json_bool_or(settings, "settings", "tensor_overlap", &j->tensor_overlap,
                           err) ||
         topt_json_bool_or(settings, "settings", "low_attention", &j->low_attention,

@@ -37,6 +37,7 @@ struct job {
     int64_t shard;            /* of 'dp', those that 'zero' shards over */
     /* 'dp' and what follows from it are 0 of a plan that splits operators each in its own way. */
     int cuda_graphs;
+    int gradient_f32;   /* gradients are accumulated in f32 */
     int tensor_overlap; /* communication of tensor parallelism beside its products */
     int low_attention;  /* attention in 8 bits */
     int low_activation; /* the input of gated activations is kept in 8 bits */

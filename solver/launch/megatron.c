@@ -130,6 +130,7 @@ static void write_parallel(const struct job *j, struct topt_text *t)
          "--cross-entropy-loss-fusion --cross-entropy-fusion-impl te");
     flag(t, j->precision == JOB_BF16_MIXED, "--bf16");
     flag(t, j->precision == JOB_F16_MIXED, "--fp16");
+    flag(t, j->precision == JOB_BF16_MIXED && !j->gradient_f32, "--grad-reduce-in-bf16");
     write_low(j, t);
     flag(t, j->cuda_graphs,
          "--cuda-graph-impl full_iteration --no-check-for-nan-in-loss-and-grad");

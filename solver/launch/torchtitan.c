@@ -218,7 +218,8 @@ static void write_low(const struct job *j, struct topt_text *t)
     topt_text_add(t,
                   "    converter = %s.Config(%s, model_compile_enabled=True)\n"
                   "    config.model_spec.model = "
-                  "converter.build().convert(config.model_spec.model)\n",
+                  "converter.build().convert(config.model_spec.model)\n"
+                  "    config.compile.enable = True\n",
                   converter_of(j),
                   !strcmp(j->low, "rowwise")
                       ? "recipe_name=\"rowwise\", filter_fqns=[\"lm_head\"]"
@@ -286,10 +287,7 @@ static void remarks(const struct job *j, const struct known *k, struct sheet *s)
         topt_sheet_differs(s, "parameters are gathered anew in each micro-batch");
     if (j->zero < 2 && j->dp > 1 && j->steps > 1)
         topt_sheet_differs(s, "gradients are reduced in each micro-batch");
-    if (j->low)
-        topt_sheet_script(s,
-                          "the model is compiled (the configuration's section compile)");
-    else if (!strcmp(k->function, "llama3_405b"))
+    if (!j->low && !strcmp(k->function, "llama3_405b"))
         topt_sheet_differs(s, "that configuration computes in float8 and compiles");
 }
 

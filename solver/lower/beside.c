@@ -26,6 +26,20 @@
 #include "ring.h"
 #include "topt_minmax.h"
 
+/* The ranks of one node over which the operator's input, or result ('made'), moves beside its products; none: 1. */
+static struct topt_group moving(const struct topt_costing *k, int op,
+                                const struct topt_config *c, int made)
+{
+    const struct topt_op *o = &k->model->op[op];
+    struct topt_group g = {1, 1, 1};
+    if (!o->spec->low || k->model->unit[op] < 0 || topt_op_experts(o) >= 0)
+        return g;
+    struct topt_layout sum = made ? topt_value_layout(o, o->output, c, k->mesh)
+                                  : topt_grad_layout(o, o->input[0], c, k->mesh);
+    struct topt_group all = topt_mesh_group(k->mesh, topt_layout_partial_mask(&sum));
+    return all.nodes > 1 ? g : all;
+}
+
 /* The time of an operator's products in one direction beside which its result ('made') or input moves, along the axes
  * along which that, or its gradient, is a sum; 0: nothing overlaps. */
 static int64_t beside_ns(const struct topt_costing *k, int op,
@@ -33,14 +47,11 @@ static int64_t beside_ns(const struct topt_costing *k, int op,
 {
     const struct topt_op *o = &k->model->op[op];
     int cut = k->settings->tensor_overlap;
-    if ((!cut && (!k->settings->tensor_async || made || !backward)) || !o->spec->low ||
-        k->model->unit[op] < 0 || topt_op_experts(o) >= 0)
+    if (!cut && (!k->settings->tensor_async || made || !backward))
         return 0;
-    struct topt_layout sum = made ? topt_value_layout(o, o->output, c, k->mesh)
-                                  : topt_grad_layout(o, o->input[0], c, k->mesh);
-    struct topt_group g = topt_mesh_group(k->mesh, topt_layout_partial_mask(&sum));
+    struct topt_group g = moving(k, op, c, made);
     int64_t off[TOPT_MAX_OPDIMS], len[TOPT_MAX_OPDIMS], ns = 0;
-    if (g.nodes > 1)
+    if (g.per_node < 2)
         return 0;
     topt_op_box(o, c, k->mesh, topt_mesh_costed_device(k->mesh), off, len);
     for (const struct topt_step *t = backward ? o->spec->backward : o->spec->forward;
@@ -49,6 +60,24 @@ static int64_t beside_ns(const struct topt_costing *k, int op,
             topt_kernel_work(t->kernel) == TOPT_WORK_MATMUL)
             ns += topt_kernel_time(k, o, t->kernel, len, 0).ns;
     return ns / (1 + backward) * (g.per_node - cut) / g.per_node;
+}
+
+/* initialize_ub of pytorch/module/base.py at d0067d0 makes a buffer for each of twelve products that overlap, of all
+ * positions of a micro-batch by the features of layers, in bf16; with FP8 the eight that gather have a byte a number. */
+enum { USERBUFFER_BYTES = 12 * 2, USERBUFFER_BYTES_FP8 = 8 * 1 + 4 * 2 };
+int64_t topt_beside_bytes(const struct topt_costing *k, int op,
+                          const struct topt_config *c)
+{
+    const struct topt_settings *s = k->settings;
+    const struct topt_op *o = &k->model->op[op];
+    int fp8 = s->low && topt_low_type(s->low) != TOPT_NVF4;
+    if (!s->tensor_overlap || !s->tensor_async || moving(k, op, c, 0).per_node < 2)
+        return 0;
+    struct topt_shape shape =
+        topt_tensor_shape(&k->model->tensor[o->operand[o->input[0]].tensor]);
+    struct topt_layout read = topt_value_layout(o, o->input[0], c, k->mesh);
+    return topt_layout_elements(k->mesh, &shape, &read) *
+           (fp8 ? USERBUFFER_BYTES_FP8 : USERBUFFER_BYTES);
 }
 
 void topt_beside_set(const struct topt_costing *k, int op, const struct topt_config *c,

@@ -159,6 +159,7 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
         return -1;
     topt_live_end(t->alive, TOPT_LIVE_END);
     topt_param_buffers(f, op, c, &t->cost);
+    t->cost.beside_bytes = topt_beside_bytes(t->k, op, c);
     struct topt_host_traffic host;
     topt_param_offload(f, op, c, &t->cost, &host);
     topt_tally_offload(t, &host);

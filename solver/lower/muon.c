@@ -3,7 +3,9 @@
  *   Megatron-LM d98e8a6, core/optimizer: with the distributed optimizer each matrix is whole on one data parallel rank,
  *       by the work of its products (layer_wise_optimizer.py), and gathered over tensor parallel ranks, all of which
  *       make it orthogonal (--muon-tp-mode duplicated, the default).
- *   DeepSpeed edaa722, runtime/zero/muon: ZeRO-1 and ZeRO-2, on the rank that has the matrix; the Gram form.
+ *   DeepSpeed edaa722, runtime/zero/muon: ZeRO-1 and ZeRO-2, on the rank that has the matrix; the Gram form.  Its ZeRO-3
+ *       gathers momenta and updates in each micro-batch (stage3.py), and torchtitan's DistMuon (b5bcd76,
+ *       distributed/flex_shard/dist_muon.py) is told a layout for each matrix by Kimi K2.7's configurations alone: neither is here.
  *   PyTorch v2.14.1, torch/optim/_muon.py: whole on every replica.
  * Ranks are taken to have equal parts of the products; with fewer matrices than ranks, some have none and others one. */
 #include "muon.h"

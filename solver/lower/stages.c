@@ -703,7 +703,7 @@ static void put_bytes(struct stages *x, const struct topt_pipeline_held *held,
 {
     cost->memory_bytes = -1;
     for (int s = 0; s < x->shape.stages; s++) {
-        int64_t stays[TOPT_CLASS_COUNT] = {0};
+        int64_t stays[TOPT_CLASS_COUNT] = {[TOPT_CLASS_BUFFERS] = cost->sum.beside_bytes};
         add_stays(x, s, stays);
         for (int i = 0; i < TOPT_CLASS_COUNT; i++)
             x->ret->bytes[s] += stays[i];

@@ -249,6 +249,7 @@ static int join_sums(struct topt_fragment_cost *sum, const struct topt_fragment_
     sum->made_bytes += c->made_bytes;
     sum->reduced_bytes += c->reduced_bytes;
     sum->host_bytes += c->host_bytes;
+    sum->beside_bytes = topt_max(sum->beside_bytes, c->beside_bytes);
     for (int i = 0; i < TOPT_CLASS_COUNT; i++)
         bad |= __builtin_add_overflow(sum->class_bytes[i], c->class_bytes[i],
                                       &sum->class_bytes[i]);
@@ -528,7 +529,7 @@ static void put_held(const struct topt_totals *t, struct topt_strategy_cost *cos
     if (topt_gradients_come(t->settings))
         bytes[TOPT_CLASS_GRAD] = t->last_held[TOPT_HELD_GRADIENT];
     bytes[TOPT_CLASS_KEPT] = long_lived + t->last_held[TOPT_HELD_KEPT];
-    bytes[TOPT_CLASS_BUFFERS] += t->last_held[TOPT_HELD_BUFFERS];
+    bytes[TOPT_CLASS_BUFFERS] += t->last_held[TOPT_HELD_BUFFERS] + cost->sum.beside_bytes;
     cost->recomputed_bytes = t->last_held[TOPT_HELD_RECOMPUTED];
     const int64_t *loss = t->bytes[t->piece[t->model->loss]].work;
     cost->transient_cap = t->last_held[TOPT_HELD_WORK];

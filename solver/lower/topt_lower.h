@@ -631,6 +631,8 @@ struct topt_fragment_cost {
      * forward to backward; their gradients as backward makes them and as they are reduced. */
     int64_t gathered_bytes, whole_bytes, made_bytes, reduced_bytes;
     int64_t host_bytes; /* that rest on the host; but activations */
+    int64_t
+        beside_bytes; /* of buffers that communication beside products has once for all layers */
 };
 
 /* Where costs come from. */

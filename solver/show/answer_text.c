@@ -705,11 +705,16 @@ static void show_as_is(struct topt_text *out, const json_t *a)
     json_decref(rows);
     if (own && times >= 1.005)
         snprintf(more, sizeof more, "topt's plan is %.3g times as fast", times);
-    else if (own)
-        snprintf(more, sizeof more, "yours is as fast as topt's plan%s",
-                 strcmp(topt_json_words_at(run, "verdict"), "does not fit")
-                     ? ""
-                     : ", but does not fit");
+    else if (own) {
+        const char *but = strcmp(topt_json_words_at(run, "verdict"), "does not fit")
+                              ? ""
+                              : ", but does not fit";
+        if (times > 0 && times <= 0.995)
+            snprintf(more, sizeof more, "yours is %.3g times as fast as topt's plan%s",
+                     1 / times, but);
+        else
+            snprintf(more, sizeof more, "yours is as fast as topt's plan%s", but);
+    }
     if (*more)
         topt_text_of_words(out, "compared", more);
     topt_text_add(out, "yours is  --degrees %s\n", topt_json_words_at(run, "degrees"));

@@ -532,6 +532,8 @@ struct ran ran_of(const struct row *r)
     if (row_uses(r, "last-rank"))
         take_last_rank(&tensors.cost);
     ret.held = tensors.cost;
+    if (strcmp(r->memory_kind, "process")) /* userbuffers are no tensors of PyTorch */
+        ret.held.memory_bytes -= ret.held.sum.beside_bytes;
     ret.device =
         r->device_gib > 0 ? r->device_gib * GIB : (double)topt_hw_capacity_bytes(hw);
     ret.full = shows_device(r, &ret);

@@ -529,7 +529,7 @@ def main():
     BESIDE["fp8_attention"] = {"precision": "fp8-tensorwise", "hw": "h100-80-dgx", "framework": "megatron"}
     BESIDE["fp8_activation"] = {"framework": "megatron"}
     BESIDE["tensor_overlap"] = BESIDE["mtp"] = {"framework": "megatron"}
-    NEEDS["optimizer", "muon"] = NEEDS["optimizer", "adamw_bf16"] = {"framework": "megatron"}
+    NEEDS["optimizer", "muon"] = NEEDS["optimizer", "adamw_bf16"] = NEEDS["gradients", "bf16"] = {"framework": "megatron"}
     job = {"batch": 8, "seq": 32, "wait_ms": 20000, "hw": "a100-80-dgx"}
     for entrance in entrances(real, job, {"max_gpus": 4}):
         entrance.check_good(words_only=True)

@@ -29,7 +29,7 @@ static const char *const seeds[] = {
     ("mode=mini-time&gpus=4&epsilon=0.25&precision=bf16&optimizer=sgd&space=full&overlap="
      "ddp&"
      "eager=loss"),
-    "gradient_f32=true&accounting=paper&tensor_parallel=0&max_table_bytes=2GiB&train="
+    "gradients=f32&accounting=paper&tensor_parallel=0&max_table_bytes=2GiB&train="
     "lora:4",
     "mode=profiling&gpus=1,2,4&counts=any&framework=topt&seq=64&name=config.json",
 };

@@ -177,12 +177,12 @@ static void test_good(void)
     ok(!strcmp(q.framework, "megatron") && !strcmp(q.precision, "bf16-mixed") &&
            q.tensor_parallel && q.min_efficiency == 0.8 && !strcmp(q.counts, "pow2"),
        "are kept");
-    is_int(url(TOPT_QUERY_PLAN, "gradient_f32=true&accounting=paper"), 0,
+    is_int(url(TOPT_QUERY_PLAN, "gradients=f32&accounting=paper"), 0,
            "how memory counts");
-    ok(q.gradient_f32 && !strcmp(q.accounting, "paper"), "is kept");
+    ok(!strcmp(q.gradients, "f32") && !strcmp(q.accounting, "paper"), "is kept");
     struct topt_text of_it = {0};
     written(TOPT_QUERY_ANSWER, &of_it);
-    ok(strstr(of_it.s, "\"gradient_f32\":true,\"accounting\":\"paper\"") != NULL,
+    ok(strstr(of_it.s, "\"gradients\":\"f32\",\"accounting\":\"paper\"") != NULL,
        "and decides the answer");
     topt_text_fini(&of_it);
     is_int(url(TOPT_QUERY_PLAN, ""), 0, "nothing said");

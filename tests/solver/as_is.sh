@@ -53,7 +53,37 @@ sed 's/--bf16/--bf16 --fp8-format hybrid --fp8-recipe tensorwise --fp8-param-gat
 as_is eight.sh --as-is --hw h100-80-dgx && holds '.job.precision == "fp8-tensorwise" and (.as_is.notes | map(select(test("fp8"))) | length) == 0' &&
     test "$(jq -r .plan.settings.low_params whole)" = true
 check "products in FP8 by their recipe, and weights"
-not_so "has no rate for fp8-" eight.sh --as-is --hw a100-80-dgx
+not_so "has no products in fp8" eight.sh --as-is --hw a100-80-dgx
+
+# Arguments of types, offloading, overlap and CUDA graphs: each says a field of the question, or is named.
+says() { # says ARGUMENTS HW FILTER: the settings of the plan beside it hold the filter, and nothing is noted
+    sed "s/--bf16/--bf16 $1/" run.sh >said.sh && as_is said.sh --as-is --hw "$2" && jq -e ".plan.settings | $3" whole >filtered && holds '.as_is.notes == []'
+    check "taken: $1"
+}
+notes() { # notes ARGUMENTS WORDS
+    sed "s/--bf16/--bf16 $1/" run.sh >said.sh && as_is said.sh --as-is --hw h100-80-dgx && holds ".as_is.notes | map(select(test(\"$2\"))) | length == 1"
+    check "named: $(jq -rc .as_is.notes out)"
+}
+says "--tp-comm-overlap" a100-80-dgx .tensor_overlap
+says "--fp8-format e4m3 --fp8-recipe mxfp8 --fp8-param-gather" b200-hgx '.low == "mxfp8" and .low_params'
+says "--fp4-format e2m1" b200-hgx '.low == "nvfp4"'
+says "--optimizer-cpu-offload --optimizer-offload-fraction 0.5 --use-precision-aware-optimizer" a100-80-dgx '.offload_permille == 500'
+says "--fine-grained-activation-offloading --offload-modules core_attn attn_proj" h100-80-dgx '.offload > 0'
+says "--cuda-graph-impl full_iteration" h100-80-dgx .cuda_graphs
+says "--external-cuda-graph" h100-80-dgx .cuda_graphs
+says "--grad-reduce-in-bf16" h100-80-dgx '.gradient_f32 | not'
+says "--cuda-graph-impl none" h100-80-dgx '.cuda_graphs | not'
+says "--use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16" h100-80-dgx '.optimizer == "adamw_bf16"'
+notes "--cuda-graph-impl local --cuda-graph-modules attn mlp" "CUDA graphs of some modules"
+notes "--fp8-format hybrid --fp8-recipe custom" "fp8-recipe.*as in bf16"
+notes "--fp8-format hybrid --first-last-layers-bf16" "first-last-layers-bf16: all layers"
+notes "--exp-avg-sq-dtype fp8" "both moments are taken in f32"
+sed 's/--bf16/--bf16 --fine-grained-activation-offloading --offload-modules gdp_qkv/' run.sh >said.sh
+not_so "--offload-modules gdp_qkv has no counterpart" said.sh --as-is --hw h100-80-dgx
+sed 's/--bf16/--bf16 --cpu-offloading-num-layers 95/' run.sh >said.sh
+not_so "beside pipeline stages only the optimizer" said.sh --as-is --hw h100-80-dgx
+sed 's/--bf16/--bf16 --optimizer-cpu-offload --optimizer-offload-fraction half/' run.sh >said.sh
+not_so "--optimizer-offload-fraction is no number" said.sh --as-is --hw h100-80-dgx
 sed "s/--num-layers-per-virtual-pipeline-stage 2/--pipeline-model-parallel-layout 'Et*3|(tt|)*46tL'/" run.sh >layout.sh
 as_is layout.sh --as-is --hw a100-80-dgx && holds '.as_is.uniform.vp == 3 and (.as_is.notes | map(select(test("cut by topt"))) | length) == 1'
 check "chunks of a layout are counted, and it is said that layers are cut otherwise"
@@ -86,8 +116,31 @@ check "DeepSpeed's level, micro-batch and accumulation: $(jq -r .as_is.strategy 
 as_is config.json --as-is ds_config.json --hw a100-80-dgx --gpus 8 --seq 4096 --degrees recompute=1 && holds '.as_is.uniform.recompute'
 check "what the file does not say can be said beside it"
 not_so "how many GPUs" config.json --as-is ds_config.json --hw a100-80-dgx
-sed 's/"stage": 3/"stage": 3, "offload_param": {"device": "cpu"}/' ds_config.json >offload.json
-not_so "offload_param has no counterpart" config.json --as-is offload.json --hw a100-80-dgx --gpus 8
+away() { # away ZERO FILTER: the settings of the plan beside it
+    sed "s/\"stage\": 3/$1/" ds_config.json >offload.json && as_is config.json --as-is offload.json --hw a100-80-dgx --gpus 8 --seq 4096 &&
+        jq -e ".plan.settings | $2" whole >/dev/null
+    check "taken: $1"
+}
+stays() { # stays ZERO WORDS: refused
+    sed "s/\"stage\": 3/$1/" ds_config.json >offload.json
+    not_so "$2" config.json --as-is offload.json --hw a100-80-dgx --gpus 8
+}
+away '"stage": 3, "offload_optimizer": {"device": "cpu", "ratio": 0.3}' '.offload > 0 and .offload_permille == 300'
+away '"stage": 2, "offload_optimizer": {"device": "cpu", "ratio": 0.3}' '.offload_permille == 1000'
+away '"stage": 2, "cpu_offload": true' '.offload_permille == 1000'
+away '"stage": 3, "offload_optimizer": {"device": "cpu"}, "offload_param": {"device": "cpu"}' '.offload >= 7'
+away '"stage": 3, "offload_optimizer": {"device": "none"}' '.offload == null'
+stays '"stage": 3, "offload_param": {"device": "cpu"}' "offload_param without offload_optimizer has no counterpart"
+stays '"stage": 3, "offload_optimizer": {"device": "nvme"}' "offload_optimizer: device nvme has no counterpart.*; cpu has"
+stays '"stage": 1, "offload_optimizer": {"device": "cpu"}' "offload_optimizer with stage 1 has no counterpart.*stages 2 and 3 have"
+sed 's/"AdamW"/"Muon"/' ds_config.json >muon.json
+not_so "Muon with stage 3 has no counterpart here.*stages 1 and 2 have" config.json --as-is muon.json --hw a100-80-dgx --gpus 8
+sed -i 's/"stage": 3/"stage": 1/' muon.json
+as_is config.json --as-is muon.json --hw a100-80-dgx --gpus 8 --seq 4096 && holds '.job.optimizer == "muon"'
+check "Muon of a configuration"
+sed 's/"bf16": {"enabled": true}/"bf16": {"enabled": true, "bf16_master_weights_and_grads": true, "bf16_optimizer_states": true}/' ds_config.json >pure.json
+as_is config.json --as-is pure.json --hw a100-80-dgx --gpus 8 --seq 4096 && holds '.job.precision == "bf16"'
+check "master weights, gradients and states in bf16"
 
 # torchtitan's: TOML, its function in Python as topt writes it, and a command line.
 cat >titan.toml <<'END'
@@ -115,4 +168,55 @@ check "what topt launch writes is read back as the plan: $(cat a)"
 printf '#!/bin/sh\ntorchrun --nproc_per_node=8 -m torchtitan.train --parallelism.tensor_parallel_degree 2 --training.local_batch_size=2 --training.seq_len 4096\n' >titan.sh
 as_is config.json --as-is titan.sh --hw a100-80-dgx && holds '.gpus == 8 and .as_is.uniform.tp == 2 and .as_is.uniform.dp == 4 and .as_is.uniform.zero == 3 and .job.batch == 8'
 check "a command line: $(jq -r .as_is.strategy out)"
+
+# Types of few bits, offloading and overlap: keys of files and options of releases before 2026, and of now.
+cat titan.toml >eight.toml
+cat >>eight.toml <<'END'
+[model]
+converters = ["quantize.linear.float8"]
+[quantize.linear.float8]
+enable_fsdp_float8_all_gather = true
+END
+as_is config.json --as-is eight.toml --hw h100-80-dgx --gpus 16 && holds '.job.precision == "fp8-tensorwise"' && jq -e '.plan.settings.low_params' whole >/dev/null
+check "FP8 with a scale for each tensor, and weights gathered in it"
+sed 's/enable_fsdp.*/recipe_name = "rowwise"/' eight.toml >rows.toml
+as_is config.json --as-is rows.toml --hw h100-80-dgx --gpus 16 && holds '.job.precision == "fp8-rowwise"'
+check "its scales by row"
+sed 's/float8/mx/; /enable_fsdp/d' eight.toml >mx.toml
+as_is config.json --as-is mx.toml --hw b200-hgx --gpus 16 && holds '.job.precision == "mxfp8"'
+check "MXFP8"
+option() { # option OPTIONS FILTER: of a command line of tensor parallelism, beside the settings of the plan
+    sed "s/--training.seq_len 4096/& $1/" titan.sh >option.sh && as_is config.json --as-is option.sh --hw h100-80-dgx && jq -e ".plan.settings | $2" whole >/dev/null
+    check "taken: $1"
+}
+option "--model.converters float8 --float8.enable_fsdp_float8_all_gather --compile.enable" '.low == "tensorwise" and .low_params'
+option "--parallelism.enable_async_tensor_parallel --compile.enable=True" .tensor_overlap
+option "--training.enable_cpu_offload" '.offload >= 7'
+option "--training.disable_cuda_graphs False" .cuda_graphs
+option "--training.dtype bfloat16" .state_bf16
+as_is config.json --as-is titan.sh --hw h100-80-dgx && holds '.time_ns <= .as_is.time_ns'
+check "beside a run with tensor parallelism the plan may have it: $(jq -r .strategy out)"
+
+# What topt launch writes for the types, offloads and overlaps of a plan is read back as the same question.
+back() { # back FRAMEWORK FILE HW OPTIONS...
+    framework=$1 file=$2 hw=$3 && shift 3
+    "$topt" plan config.json --hw "$hw" --gpus 8 --framework "$framework" --batch 64 --seq 4096 "$@" -o plan.json >/dev/null 2>err &&
+        "$topt" launch plan.json -o back >/dev/null 2>err && as_is config.json --as-is "back/$file" --hw "$hw" --gpus 8 --batch 64 --seq 4096
+    jq '.predicted | [.time_ns, .memory_bytes]' plan.json >a && jq '.as_is | [.time_ns, .memory_bytes]' out >b && diff a b >err
+    check "launched and read back: $framework $*"
+}
+for options in "--precision fp8-delayed --fp8-params" "--precision fp8-blockwise" "--tensor-overlap --degrees tp=4" "--cuda-graphs" \
+    "--optimizer muon" "--optimizer adamw_bf16" "--offload activations" "--offload core_attn,attn_proj" "--offload optimizer --offload-fraction 0.5"; do
+    # shellcheck disable=SC2086
+    back megatron launch.sh h100-80-dgx $options
+done
+back megatron launch.sh b200-hgx --precision nvfp4
+back torchtitan topt_torchtitan.py h100-80-dgx --precision fp8-rowwise
+back torchtitan topt_torchtitan.py h100-80-dgx --tensor-overlap --degrees tp=4
+back torchtitan topt_torchtitan.py h100-80-dgx --offload parameters
+back torchtitan topt_torchtitan.py b200-hgx --precision mxfp8
+back megatron launch.sh h100-80-dgx --gradients bf16
+back deepspeed ds_config.json h100-80-dgx --gradients f32
+back deepspeed ds_config.json h100-80-dgx --offload parameters
+back deepspeed ds_config.json h100-80-dgx --offload optimizer --offload-fraction 0.3
 finish

@@ -88,9 +88,14 @@ check "inputs are kept in a byte, weights lie beside their casts, all else is as
 low h100-80-dgx megatron fp8-delayed --fp8-params >stored.out && jq -es '.[0].memory_parts.parameters == .[1].memory_parts.parameters' \
     bf16-mixed.out stored.out >/dev/null
 check "weights in FP8 alone, both ways round, take what they take in bf16"
-for p in bf16-mixed fp8-tensorwise fp8-rowwise; do low h100-80-dgx torchtitan $p --software 2025 >$p.out || cat err; done
+for p in bf16-mixed fp8-tensorwise fp8-rowwise; do low h100-80-dgx torchtitan $p --software 2025 --eager none >$p.out || cat err; done
 jq -es 'map(.memory_parts.activations) | unique | length == 1' bf16-mixed.out fp8-tensorwise.out fp8-rowwise.out >/dev/null
 check "torchao keeps inputs as they are"
+low h100-80-dgx torchtitan bf16-mixed >apart.out && low h100-80-dgx torchtitan fp8-rowwise -o rows.json >rows.out &&
+    jq -es '.[0].plan.settings.eager == "operators-but-norms" and (.[1].plan.settings | has("eager") | not)' apart.out rows.out >/dev/null
+check "torchtitan compiles models whose products are in few bits"
+"$topt" plan "$llama" --hw h100-80-dgx --gpus 8 --batch 16 --seq 4096 --framework torchtitan --precision fp8-rowwise -o rows.json >out 2>err && "$topt" launch rows.json | grep -q 'config.compile.enable = True'
+check "and topt launch says so"
 sharded() { "$topt" plan "$llama" --hw h100-80-a3mega --seq 4096 --batch 64 --gpus 64 --pipeline 1 --memory 15GiB --framework torchtitan --software 2025 --precision "$@" \
     --json 2>err; }
 sharded fp8-tensorwise >whole.out && sharded fp8-tensorwise --fp8-params >bytes.out && jq -es 'all(.uniform.zero == 3) and
@@ -113,8 +118,11 @@ no() # TEXT HW FRAMEWORK PRECISION...: is the question refused with the text?
     [ $? -eq 2 ] && grep -q -- "$text" err
     check "$(cat err)"
 }
-no "'a100-80-dgx' has no rate for fp8-delayed; use --precision bf16-mixed, bf16, fp16-mixed, f32 or f64" a100-80-dgx megatron fp8-delayed
-no "'h100-80-dgx' has no rate for mxfp8; use .*fp8-blockwise" h100-80-dgx megatron mxfp8
+no "'a100-80-dgx' (A100-SXM4-80GB) has no products in fp8; use --precision bf16-mixed, bf16, fp16-mixed, f32 or f64" a100-80-dgx megatron fp8-delayed
+no "'t4-g4dn' (T4-16GB) has no products in nvfp4; use --precision fp16-mixed" t4-g4dn megatron nvfp4
+no "unknown precision 'fp8'; did you mean fp8-delayed, fp8-tensorwise, fp8-rowwise, fp8-blockwise or mxfp8?" a100-80-dgx megatron fp8
+no "unknown precision 'fp4'; did you mean nvfp4?" a100-80-dgx megatron fp4
+no "'h100-80-dgx' (H100-SXM5-80GB) has no products in mxfp8; use .*fp8-blockwise" h100-80-dgx megatron mxfp8
 no "'deepspeed' does not train in fp8-tensorwise; use --precision bf16-mixed" h100-80-dgx deepspeed fp8-tensorwise
 no "'topt' does not train in fp8-tensorwise" h100-80-dgx topt fp8-tensorwise
 no "'torchtitan' does not train in fp8-tensorwise; use --precision bf16-mixed, bf16, fp8-rowwise, f32 or f64" h100-80-dgx torchtitan fp8-tensorwise
@@ -149,22 +157,53 @@ for f in megatron torchtitan; do
         "$topt" simulate beside.json --json >simulated.out && jq -es '(.[0].time_ns / .[1].time_ns - 1) | . < 0.005 and . > -0.005' simulated.out beside.out >/dev/null
     check "$f is told so, and the simulated step has it, too"
 done
+# The type in which gradients are added up, and what launch says of it.
+"$topt" plan "$llama" --hw h100-80-dgx --gpus 8 --batch 16 --seq 4096 --framework megatron --degrees tp=2,pp=1,mbs=1 --json >wide.out 2>err &&
+    "$topt" plan "$llama" --hw h100-80-dgx --gpus 8 --batch 16 --seq 4096 --framework megatron --degrees tp=2,pp=1,mbs=1 --gradients bf16 --json -o narrow.json >narrow.out 2>err &&
+    jq -es '.[0].memory_parts.gradients == 2 * .[1].memory_parts.gradients' wide.out narrow.out >/dev/null && "$topt" launch narrow.json | grep -q -- '--grad-reduce-in-bf16'
+check "megatron adds gradients up in bf16 where it is asked: $(jq -s 'map(.memory_parts.gradients)' wide.out narrow.out | tr -d ' \n')"
+"$topt" plan "$llama" --hw h100-80-dgx --gpus 8 --batch 16 --seq 4096 --framework deepspeed --gradients f32 -o wide.json >out 2>err && "$topt" launch wide.json | grep -q '"grad_accum_dtype": "fp32"'
+check "deepspeed in f32"
+! "$topt" plan "$llama" --hw h100-80-dgx --gpus 8 --framework torchtitan --gradients bf16 >out 2>err && grep -q "gradients bf16: torchtitan accumulates them in f32" err
+check "$(cat err)"
+userbuffers() { # userbuffers BYTES DEGREES OPTIONS...: so much more than without; buffers of a micro-batch's positions by features
+    bytes=$1 degrees=$2 && shift 2
+    beside megatron --degrees "$degrees" "$@" --json >apart.out && beside megatron --degrees "$degrees" "$@" --tensor-overlap --json >beside.out &&
+        jq -es "map(.memory_parts.buffers) | .[1] - .[0] == $bytes" apart.out beside.out >/dev/null
+    check "userbuffers of $degrees $*: $bytes bytes"
+}
+userbuffers $((24 * 4096 * 4096)) tp=8,pp=1,mbs=1
+userbuffers $((24 * 2 * 4096 * 4096)) tp=4,pp=2,vp=1,mbs=2
+userbuffers $((24 * 4096 / 2 * 4096)) tp=4,cp=2,pp=1,mbs=1
+userbuffers $((16 * 4096 * 4096)) tp=8,pp=1,mbs=1 --precision fp8-tensorwise
+userbuffers 0 tp=1,pp=1,mbs=1
 ! beside megatron --sequence-parallel off --tensor-overlap >out && grep -q "tensor-overlap: megatron does not have it; .* beside --sequence-parallel on" err
 check "$(cat err)"
 if "$topt" run --help >out 2>err; then # a build without MPI has no runtime
-    "$topt" plan "$small" --hw v100-pcie-1x8 --batch 8 --gpus 1 --framework topt --precision fp16-mixed -o half.json >out 2>err &&
-        ! "$topt" run half.json --data synthetic --steps 1 >out 2>err && grep -q "not f16" err
-    check "topt run says that it has no fp16"
+    unrun() { # unrun WORDS HW OPTIONS...: planned for two GPUs, refused by one process for what it can't run
+        words=$1 hw=$2 && shift 2
+        "$topt" plan "$small" --hw "$hw" --batch 8 --gpus 2 "$@" -o unrun.json >out 2>err && ! "$topt" run unrun.json --data synthetic --steps 1 >out 2>err &&
+            [ "$(wc -l <err)" = 1 ] && grep -q "topt run $words" err
+        check "$(cat err)"
+    }
+    unrun "cannot train in fp16.*; plan with --precision bf16-mixed" v100-pcie-1x8 --framework topt --precision fp16-mixed
+    unrun "has no kernels for products in fewer bits (fp8-rowwise).*topt launch" h100-80-dgx --precision fp8-rowwise
+    unrun "has no kernels for products in fewer bits (mxfp8)" b200-hgx --precision mxfp8
+    unrun "has no kernels for products in fewer bits (nvfp4)" b200-hgx --framework megatron --precision nvfp4
+    unrun "keeps weights and optimizer states in f32" h100-80-dgx --precision bf16
+    unrun "has no optimizer adam8; plan with --optimizer adamw" h100-80-dgx --framework topt --optimizer adam8
+    unrun "has no optimizer muon" h100-80-dgx --framework megatron --optimizer muon
+    unrun "keeps everything on its devices" h100-80-dgx --offload parameters
 fi
 "$topt" plan "$small" --hw v100-dgx1-2x8 --gpus 4 --precision bf16 >out 2>err
-[ $? -eq 2 ] && grep -q "'v100-dgx1-2x8' has no rate for bf16; use --precision fp16-mixed, f32 or f64" err
+[ $? -eq 2 ] && grep -q "'v100-dgx1-2x8' (V100-SXM2-16GB) has no products in bf16; use --precision fp16-mixed, f32 or f64" err
 check "$(cat err)"
 ratio 18 28 b200-hgx h100-80-dgx && ratio 20 32 h100-80-dgx a100-80-dgx && ratio 8 13 h100-80-dgx mi300x
 check "by plausible factors: B200 2.3 times an H100, that 2.6 times an A100, and as fast as an MI300X"
 "$topt" plan "$llama" --hw gb200-nvl72 --batch 64 --seq 4096 >out 2>err && grep -qE "^(cheapest|knee|fastest).* 64 \(1 node\)" out
 check "64 GPUs of a rack of 72 are tried"
 "$topt" hw list >out 2>err && [ "$(grep -c '^NVIDIA, ' out)" -gt 8 ] && grep -q '^AMD, 2025' out &&
-    grep -A9 '^NVIDIA, 2018' out | grep -q 't4-g4dn .*bf16' && [ "$(awk '/^  /' out | wc -l)" -ge 39 ]
+    grep -A9 '^NVIDIA, 2018' out | grep -q 't4-g4dn .*bf16' && grep -q 'a100-80-dgx .* f32 f64 bf16 f16 ' out && [ "$(awk '/^  /' out | wc -l)" -ge 39 ]
 check "hw list has them by vendor and year, and what they lack"
 for hw in $(awk '/^  / { print $1 }' out); do
     case $hw in h100-80-dgx | h100-80-a3mega | h100-96-500w) continue ;; esac # curves of a busy machine

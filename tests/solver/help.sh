@@ -106,7 +106,7 @@ given() # OPTION: the value whose effect its default words are
         --software) echo 2026 ;;
         --loss-kernel) echo written ;;
         --eager) echo operators,loss ;;
-        --gpus | --tokens | --samples | --price | --hw | --loss | --capacity | --micro-batches | --sequence-parallel | --pin | --max-work | --gradient-f32 | --tensor-parallel | --pipeline | --virtual-stages | --schedule | --shard-ranks | --context | --expert | --expert-tensor | --degrees | --fp8-params | --cuda-graphs | --fp8-attention | --fp8-activation | --tensor-overlap | --offload | --sequence-splits | --mtp) echo - ;;
+        --gpus | --tokens | --samples | --price | --hw | --loss | --capacity | --micro-batches | --sequence-parallel | --pin | --max-work | --gradients | --tensor-parallel | --pipeline | --virtual-stages | --schedule | --shard-ranks | --context | --expert | --expert-tensor | --degrees | --fp8-params | --cuda-graphs | --fp8-attention | --fp8-activation | --tensor-overlap | --offload | --sequence-splits | --mtp) echo - ;;
     esac
 }
 answer() # OPTIONS...

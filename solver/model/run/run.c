@@ -29,6 +29,11 @@ void run_word(struct run *r, const char *field, const char *value)
     json_object_set_new(r->fields, field, json_string(value));
 }
 
+void run_flag(struct run *r, const char *field)
+{
+    json_object_set_new(r->fields, field, json_true());
+}
+
 void run_note(struct run *r, const char *note)
 {
     json_array_append_new(r->notes, json_string(note));

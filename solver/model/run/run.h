@@ -21,6 +21,7 @@ void run_degree(struct run *r, const char *key, int64_t value);
 void run_degree_word(struct run *r, const char *key, const char *value);
 void run_number(struct run *r, const char *field, int64_t value);
 void run_word(struct run *r, const char *field, const char *value);
+void run_flag(struct run *r, const char *field); /* a field of a question that is on */
 void run_note(struct run *r, const char *note);
 /* The batch that is given, else of so many samples on each data parallel rank; 0 and nothing put where the
  * number of GPUs, which 'ranks' share with data parallelism, is not known. */

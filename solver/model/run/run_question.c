@@ -37,9 +37,9 @@ int topt_run_ask(const json_t *run, struct topt_query *asked, const char **ret_s
 struct topt_query topt_run_left_out(const struct topt_query *asked)
 {
     struct topt_query q = *asked;
-    q.pipeline = q.virtual_stages = q.micro_batches = 0;
+    q.pipeline = q.virtual_stages = q.micro_batches = q.shard_ranks = 0;
     q.tensor_parallel = 0;
-    *q.degrees = *q.overlap = *q.loss_kernel = *q.sequence_parallel = *q.attention =
-        *q.eager = '\0';
+    *q.degrees = *q.schedule = *q.overlap = *q.loss_kernel = *q.sequence_parallel =
+        *q.attention = *q.eager = '\0';
     return q;
 }

@@ -29,7 +29,8 @@ static int is_setting(const char *line, size_t len, const char *section, const c
     if (strcmp(key, name))
         return 0;
     value += strspn(value, " \t\"'");
-    snprintf(ret, VALUE, "%.*s", (int)strcspn(value, " \t\r\n\"'#"), value);
+    snprintf(ret, VALUE, "%.*s",
+             (int)strcspn(value, *value == '[' ? "]\r\n" : " \t\r\n\"'#"), value);
     return 1;
 }
 
@@ -79,6 +80,15 @@ static int is_word(struct run *r, const char *name, const char *part)
 {
     char text[VALUE];
     return setting(r, name, text) > 0 && strcasestr(text, part) != NULL;
+}
+
+/* A switch is on where it is true, and as an option without a value. */
+static int is_on(struct run *r, const char *name)
+{
+    char text[VALUE], option[VALUE + 2];
+    snprintf(option, sizeof option, "--%s", name);
+    return setting(r, name, text) > 0 &&
+           (!strcasecmp(text, "true") || (run_has(r, option) && strchr("-", *text)));
 }
 
 /* Ranks that hold replicas, those that shard, and where parameters are gathered once a step. */
@@ -136,7 +146,7 @@ static int read_batch(struct run *r, int64_t stages, int64_t ranks)
     return 0;
 }
 
-static void read_others(struct run *r)
+static void read_recompute(struct run *r)
 {
     static const char *const modes[] = {"activation_checkpoint.mode",
                                         "activation_checkpoint"};
@@ -155,13 +165,66 @@ static void read_others(struct run *r)
         run_degree_word(r, "recompute", "op");
     else
         run_degree(r, "recompute", full);
+}
+
+/* Is there a converter of linear modules, a class of now or a word of "model.converters" of before? */
+static int converts(struct run *r, const char *class, const char *word)
+{
+    return strstr(r->text, class) || is_word(r, "model.converters", word);
+}
+
+/* FP8 with a scale for each tensor, the default, left torchtitan in 2026. */
+static const char *read_float8(struct run *r)
+{
+    static const char *const names[] = {"float8.recipe_name",
+                                        "quantize.linear.float8.recipe_name"},
+                             *const gathers[] = {
+                                 "float8.enable_fsdp_float8_all_gather",
+                                 "quantize.linear.float8.enable_fsdp_float8_all_gather"};
+    int rows = strstr(r->text, "Float8LinearConverter") != NULL;
+    for (int i = 0; i < 2; i++)
+        rows |= is_word(r, names[i], "rowwise");
+    if (rows)
+        return "fp8-rowwise";
+    run_number(r, "software", 2025);
+    if (is_on(r, gathers[0]) || is_on(r, gathers[1]))
+        run_flag(r, "fp8_params");
+    return "fp8-tensorwise";
+}
+
+static void read_precision(struct run *r)
+{
+    const char *wide = is_word(r, "training.mixed_precision_param", "float32") ? "f32"
+                       : is_word(r, "training.dtype", "bfloat16")              ? "bf16"
+                                                                  : "bf16-mixed";
     run_word(r, "precision",
-             strstr(r->text, "MXFP8LinearConverter")                   ? "mxfp8"
-             : strstr(r->text, "Float8LinearConverter")                ? "fp8-rowwise"
-             : is_word(r, "training.mixed_precision_param", "float32") ? "f32"
-                                                                       : "bf16-mixed");
-    if (is_word(r, "compile.enable", "true"))
+             converts(r, "NVFP4LinearConverter", "nvfp4")     ? "nvfp4"
+             : converts(r, "MXFP8LinearConverter", "mx")      ? "mxfp8"
+             : converts(r, "Float8LinearConverter", "float8") ? read_float8(r)
+                                                              : wide);
+    if (is_word(r, "mx.recipe_name", "fp4") ||
+        is_word(r, "quantize.linear.mx.recipe_name", "fp4"))
+        run_note(r, "products in MXFP4 are taken as in MXFP8");
+}
+
+static void read_others(struct run *r)
+{
+    static const char *const async[] = {"compile.enable_async_tensor_parallel",
+                                        "parallelism.enable_async_tensor_parallel",
+                                        "experimental.enable_async_tensor_parallel"};
+    int by_function = strstr(r->text, "config.") || strstr(r->text, "--module");
+    if (is_on(r, "compile.enable") || is_on(r, "training.compile")) {
         run_word(r, "eager", "none");
+        if (by_function) /* whose loss is chunked, compiled or not */
+            run_word(r, "loss_kernel", "chunked");
+    }
+    for (int i = 0; i < 3; i++)
+        if (is_on(r, async[i]))
+            run_flag(r, "tensor_overlap");
+    if (is_on(r, "training.enable_cpu_offload"))
+        run_word(r, "offload", "parameters");
+    if (is_word(r, "training.disable_cuda_graphs", "false"))
+        run_flag(r, "cuda_graphs");
 }
 
 int run_read_titan(struct run *r)
@@ -182,6 +245,8 @@ int run_read_titan(struct run *r)
     if (read_sharding(r, n[1]) || read_batch(r, n[1], n[0] * n[1] * n[2]))
         return -1;
     read_schedule(r, n[1]);
+    read_recompute(r);
+    read_precision(r);
     read_others(r);
     return 0;
 }

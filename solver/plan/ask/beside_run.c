@@ -51,14 +51,18 @@ static int run_json(const struct topt_request *run, json_t **ret, struct topt_er
 int topt_plan_beside_run(const struct topt_request *own, const struct topt_request *run,
                          struct topt_memo *memo, json_t **ret, struct topt_error *err)
 {
+    struct topt_request r = *own;
     json_t *as_is;
     *ret = NULL;
+    /* Its script has tensor parallelism: the plan may have it, too, where others may not. */
+    if (topt_request_tensor_at(own, 0) < TOPT_TENSOR_NODE)
+        r.tensor_parallel |= run->tensor_parallel;
     if (own->mode != TOPT_MINI_TIME)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "a run that exists has one number of GPUs: give it");
     if (run_json(run, &as_is, err))
         return -1;
-    if (topt_plan_from(own, memo, ret, err)) {
+    if (topt_plan_from(&r, memo, ret, err)) {
         json_decref(as_is);
         return -1;
     }

@@ -33,7 +33,7 @@ json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_c
 int64_t topt_memory_share(const struct topt_settings *s,
                           const struct topt_strategy_cost *c)
 {
-    int64_t come = c->memory_bytes;
+    int64_t come = c->memory_bytes - c->sum.beside_bytes;
     for (int i = 0; i < TOPT_CLASS_BUFFERS;
          i++) /* what follows has the allocator's share */
         come -= c->sum.class_bytes[i];
@@ -44,10 +44,11 @@ json_t *topt_memory_numbers(const struct topt_costing *k,
                             const struct topt_strategy_cost *c)
 {
     int64_t low, high, all = c->memory_bytes;
-    int64_t allocated = all - topt_memory_share(k->settings, c);
+    int64_t reserved = all - c->sum.beside_bytes; /* these are no tensors */
+    int64_t allocated = reserved - topt_memory_share(k->settings, c);
     topt_hw_runtime_bytes(k->hw, &low, &high);
     return json_pack("{s:I, s:I, s:I}", "allocated_bytes", (json_int_t)allocated,
-                     "reserved_bytes", (json_int_t)all, "process_bytes",
+                     "reserved_bytes", (json_int_t)reserved, "process_bytes",
                      (json_int_t)(all + (low + high) / 2));
 }
 

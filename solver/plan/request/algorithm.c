@@ -1,8 +1,7 @@
 /* algorithm.c - the table of other systems' searches. */
 #include "algorithm.h"
 #include "topt_choices.h"
-#include "topt_near.h"
-#include "topt_text.h"
+#include "topt_question.h"
 
 #include <string.h>
 
@@ -83,28 +82,20 @@ const char *topt_algorithm_solver_name(const char *name)
     return topt_algorithm_find(name) ? NULL : name;
 }
 
-int topt_algorithm_check(const char *name, struct topt_error *err)
+/* Searches of the bare problem come first. */
+static const char *algorithm_at(unsigned i)
 {
     const char *const *searches = topt_search_algorithms();
-    struct topt_text all = {0};
-    struct topt_near near = {.name = name};
-    char meant[TOPT_NEAR_WORDS];
-    if (!name || topt_algorithm_find(name))
-        return 0;
-    for (int i = 0; searches[i]; i++) {
-        if (!strcmp(searches[i], name)) {
-            topt_text_fini(&all);
-            return 0;
-        }
-        topt_near_try(&near, searches[i]);
-        topt_text_add(&all, "%s%s", i ? ", " : "", searches[i]);
-    }
-    for (int i = 0; i < ALGORITHMS; i++) {
-        topt_near_try(&near, algorithms[i].name);
-        topt_text_add(&all, ", %s", algorithms[i].name);
-    }
-    topt_fail(err, TOPT_ERR_INVAL, "unknown algorithm '%.40s'%s (one of %s)", name,
-              topt_near_words(&near, meant), all.s ? all.s : "");
-    topt_text_fini(&all);
-    return -1;
+    for (; *searches; searches++)
+        if (!i--)
+            return *searches;
+    return i < ALGORITHMS ? algorithms[i].name : NULL;
+}
+
+int topt_algorithm_check(const char *name, struct topt_error *err)
+{
+    unsigned n = 0;
+    while (algorithm_at(n))
+        n++;
+    return name ? topt_name_find("algorithm", name, algorithm_at, n, &n, err) : 0;
 }

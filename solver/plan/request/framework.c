@@ -222,6 +222,7 @@ static const struct topt_framework frameworks[] = {
      .title = "torchtitan",
      .source = "github.com/pytorch/torchtitan b5bcd76 (2026-08-21)",
      .precisions = WIDE | 1 << FP8_ROWWISE | 1 << MXFP8 | 1 << NVFP4,
+     .low_compiled = 1,
      .gone = 1 << FP8_TENSORWISE,
      .gone_since = 2026,
      .zero = NONE | GRADIENT | PARAM,

@@ -46,10 +46,10 @@ int topt_name_find(const char *what, const char *name, const char *(*at)(unsigne
                    unsigned n, unsigned *ret, struct topt_error *err)
 {
     struct topt_text all = {0};
-    struct topt_near near = {.name = name};
-    char meant[TOPT_NEAR_WORDS];
+    char meant[TOPT_NEAR_MATCHES];
+    const char *known[32] = {NULL}; /* no table has as many words */
     for (unsigned i = 0; i < n; i++) {
-        topt_near_try(&near, at(i));
+        known[i] = at(i);
         if (!strcmp(at(i), name)) {
             *ret = i;
             topt_text_fini(&all);
@@ -58,7 +58,7 @@ int topt_name_find(const char *what, const char *name, const char *(*at)(unsigne
         topt_text_add(&all, "%s%s", i ? ", " : "", at(i));
     }
     topt_fail(err, TOPT_ERR_INVAL, "unknown %s '%.40s'%s (one of %s)", what, name,
-              topt_near_words(&near, meant), all.s ? all.s : "");
+              topt_near_guess(name, known, meant), all.s ? all.s : "");
     topt_text_fini(&all);
     return -1;
 }

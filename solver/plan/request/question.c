@@ -13,6 +13,7 @@
 #include <string.h>
 
 TOPT_NAMED_HERE(switch_at, 2, i ? "off" : "on")
+TOPT_NAMED_HERE(gradients_at, 2, i ? "f32" : "bf16")
 
 /* On or off beside tensor parallelism. */
 static int read_positions(const char *word, struct topt_request *r,
@@ -50,6 +51,7 @@ static int read_words(const struct topt_query *w, struct topt_request *r,
 {
 #define SAID(name) (*field = #name, *w->name)
     struct topt_settings *s = &r->settings;
+    unsigned gradient_f32;
     return (SAID(mode) && topt_mode_parse(w->mode, &r->mode, err)) ||
            (SAID(space) && topt_space_parse(w->space, &r->space, err)) ||
            (SAID(blocks) && topt_blocks_parse(w->blocks, &r->blocks, err)) ||
@@ -59,6 +61,8 @@ static int read_words(const struct topt_query *w, struct topt_request *r,
            (SAID(degrees) && topt_fixed_parse(w->degrees, &r->fixed, err)) ||
            (SAID(algorithm) && topt_algorithm_check(w->algorithm, err)) ||
            (SAID(schedule) && read_schedule(w->schedule, r, err)) ||
+           (SAID(gradients) && topt_name_find("type of gradients", w->gradients,
+                                              gradients_at, 2, &gradient_f32, err)) ||
            (SAID(sequence_parallel) && read_positions(w->sequence_parallel, r, err)) ||
            (SAID(framework) && topt_framework_find(w->framework, &r->framework, err)) ||
            (SAID(precision) && topt_precision_find(w->precision, &r->precision, err)) ||
@@ -120,7 +124,7 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
     }
     r->algorithm = *w->algorithm && strcmp(w->algorithm, "ft") ? w->algorithm : NULL;
     r->pin = *w->pin ? w->pin : NULL;
-    r->settings.gradient_f32 = w->gradient_f32;
+    r->settings.gradient_f32 = !strcmp(w->gradients, "f32");
     r->settings.low_params = w->fp8_params;
     r->settings.cuda_graphs = w->cuda_graphs;
     r->settings.low_attention = w->fp8_attention;
@@ -133,7 +137,7 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
                (*w->eager ? TOPT_GIVEN_EAGER : 0) |
                (*w->attention ? TOPT_GIVEN_ATTENTION : 0) |
                (*w->loss_kernel ? TOPT_GIVEN_LOSS : 0) |
-               (w->gradient_f32 ? TOPT_GIVEN_GRADIENT : 0) |
+               (*w->gradients ? TOPT_GIVEN_GRADIENT : 0) |
                (w->batch ? TOPT_GIVEN_BATCH : 0) | (w->seq ? TOPT_GIVEN_SEQ : 0);
     return 0;
 }
@@ -163,14 +167,19 @@ static int can_have(const struct topt_request *r, const struct topt_precision *p
 static int refuse_precision(const struct topt_request *r, struct topt_error *err)
 {
     const struct topt_precision *p, *asked = r->precision;
-    int have = 0, rated = topt_hw_has_dtype(r->hw, type_of(asked));
+    int have = 0;
     char use[TOPT_NAMED_BITS];
     for (int i = 0; (p = topt_precision_at(i)); i++)
         have |= can_have(r, p) << i;
-    return topt_fail(err, TOPT_ERR_USAGE, "'%s' %s %s; use --precision %s",
-                     rated ? r->framework->name : topt_hw_name(r->hw),
-                     rated ? "does not train in" : "has no rate for", asked->name,
-                     topt_named_bits(have, topt_precision_name, use));
+    topt_named_bits(have, topt_precision_name, use);
+    if (topt_hw_has_dtype(r->hw, type_of(asked)))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "'%s' does not train in %s; use --precision %s",
+                         r->framework->name, asked->name, use);
+    return topt_fail(err, TOPT_ERR_USAGE,
+                     "'%s' (%s) has no products in %.*s; use --precision %s",
+                     topt_hw_name(r->hw), topt_hw_device(r->hw),
+                     (int)strcspn(asked->name, "-"), asked->name, use);
 }
 
 /* The first usual one that device and framework have; topt run does not scale a loss, and papers
@@ -257,7 +266,7 @@ static enum topt_attention attention_of(const struct topt_request *r,
                : software->attention;
 }
 
-/* What compiling a model fuses, as torchtitan needs it for asynchronous tensor parallelism. */
+/* What compiling a model fuses, as torchtitan needs it for asynchronous tensor parallelism and its converters to few bits. */
 enum { UNCOMPILED = TOPT_EAGER_OPERATORS | TOPT_EAGER_NORMS };
 
 static void take_row(struct topt_request *r)
@@ -265,11 +274,12 @@ static void take_row(struct topt_request *r)
     const struct topt_framework *f = r->framework;
     struct topt_settings *s = &r->settings;
     const struct topt_software *software = topt_framework_software(f, r->software);
+    int compiled = s->tensor_overlap || (s->low && f->low_compiled);
     int mixed = topt_dtype_is_half(s->dtype) && !s->state_bf16;
     if (!(r->given & TOPT_GIVEN_OVERLAP))
         s->overlap = f->overlap;
     if (!(r->given & TOPT_GIVEN_EAGER))
-        s->eager = software->eager & ~(s->tensor_overlap ? UNCOMPILED : 0);
+        s->eager = software->eager & ~(compiled ? UNCOMPILED : 0);
     if (!(r->given & TOPT_GIVEN_ATTENTION))
         s->attention = attention_of(r, software);
     else if (!(r->given & TOPT_GIVEN_EAGER))
@@ -393,10 +403,9 @@ int topt_request_offload(struct topt_request *r, struct topt_error *err)
          (r->pipeline > 1 && s->offload & ~(int64_t)TOPT_OFFLOAD_MODULES)))
         return topt_fail(
             err, TOPT_ERR_USAGE,
-            "--offload: beside %s the optimizer of megatron%s alone may rest "
-            "on the host",
-            s->cuda_graphs ? "--cuda-graphs" : "--pipeline",
-            s->cuda_graphs ? "" : " and what its modules keep");
+            "--offload: beside %s only the optimizer of megatron%s may rest on the host",
+            s->cuda_graphs ? "CUDA graphs" : "pipeline stages",
+            s->cuda_graphs ? "" : " and the activations of its modules");
     return check_offloaded_modules(r, err);
 }
 
@@ -418,6 +427,9 @@ static int check_offered(const struct topt_request *r, struct topt_error *err)
          "has no interleaved schedule; leave it out"},
         {s->low_params, s->low && f->low_params >> s->low & 1, "--fp8-params",
          "has no weights in the bits of --precision; leave it out"},
+        {r->given & TOPT_GIVEN_GRADIENT && !s->gradient_f32,
+         f->engine || !f->gradient_f32, "--gradients bf16",
+         "accumulates them in f32; megatron need not"},
         {s->optimizer == TOPT_MUON, f->muon_levels != 0, "--optimizer muon",
          "does not have it; megatron, deepspeed and pytorch (DDP) do"},
         {s->optimizer == TOPT_ADAMW_BF16, f->engine, "--optimizer adamw_bf16",

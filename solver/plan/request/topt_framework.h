@@ -93,8 +93,9 @@ struct topt_framework {
     /* As of topt_settings: the first two under bf16-mixed; but under fp16-mixed gradients stay fp16; where parameters
      * are not sharded. */
     int gradient_f32, shard_f32, gradient_f16, rest_f32, positions_first;
-    /* Of FP8: as of topt_settings; and bits of enum topt_low, beside which weights may be asked for so, and attention. */
-    int low_apart, low_params, low_attention;
+    /* Of FP8: as of topt_settings; whether its models are compiled then; and bits of enum topt_low, beside which weights may
+     * be asked for so, and attention. */
+    int low_apart, low_compiled, low_params, low_attention;
     enum topt_overlap overlap;
     enum topt_gather gather;
     struct topt_software software[TOPT_SOFTWARE_AGES];
