@@ -348,10 +348,134 @@ static void check_ends(const struct topt_hw *hw)
     cut_into(hw, "deepspeed", 4, "");
 }
 
+/* ---- groups of unlike devices --------------------------------------------------------- */
+
+/* Two groups of eight, in this or the other order, the second of which has so much of its memory; NULL: failed. */
+static struct topt_hw *two_groups(int reverse, double share)
+{
+    struct topt_hw *hw = topt_hw_load("a100-v100", NULL);
+    json_t *doc = topt_hw_to_json(hw), *groups = json_object_get(doc, "groups");
+    json_t *first = json_incref(json_array_get(groups, 0));
+    json_t *device = json_object_get(json_array_get(groups, 1), "device");
+    json_int_t bytes = json_integer_value(json_object_get(device, "memory_bytes"));
+    json_int_t kept = json_integer_value(json_object_get(device, "reserve_bytes"));
+    json_object_set_new(device, "memory_bytes",
+                        json_integer(kept + (json_int_t)(share * (double)(bytes - kept))));
+    json_array_remove(groups, 0);
+    json_array_insert_new(groups, reverse ? 1 : 0, first);
+    topt_hw_destroy(hw);
+    hw = topt_hw_from_json(doc, NULL);
+    json_decref(doc);
+    return hw;
+}
+
+static int stages_fit(const struct topt_hw *hw, const struct topt_stage_costs *c)
+{
+    int fit = 1;
+    for (int i = 0; i < c->stages; i++)
+        fit &= c->bytes[i] <= topt_hw_memory_bytes(topt_hw_group(hw, c->group[i]));
+    return fit;
+}
+
+/* All ways to cut. */
+struct cuts {
+    struct topt_evaluator *e;
+    const struct topt_hw *hw;
+    const struct topt_strategy *s;
+    int stages, layers, tried, bad;
+    int16_t at[TOPT_MAX_CHUNKS];
+    int64_t best_ns; /* of those that fit; 0: none does */
+};
+
+static void cut_all(struct cuts *x, int chunk, int left)
+{
+    int ends = chunk == 0 || chunk == x->stages - 1;
+    struct topt_strategy_cost c;
+    for (int n = ends ? 0 : 1; n <= left && chunk < x->stages - 1; n++) {
+        x->at[chunk] = (int16_t)n;
+        cut_all(x, chunk + 1, left - n);
+    }
+    if (chunk < x->stages - 1)
+        return;
+    x->at[chunk] = (int16_t)left;
+    x->tried++;
+    x->bad |= topt_evaluate_stages(x->e, x->s, &c, NULL) ||
+              memcmp(c.stage.layers, x->at, (size_t)x->stages * sizeof *x->at);
+    if (stages_fit(x->hw, &c.stage) && (!x->best_ns || c.time_ns < x->best_ns))
+        x->best_ns = c.time_ns;
+}
+
+/* How far off the best cut are those of random strategies, in thousandths at most; -1: one is wrong, or misses what fits. */
+static int cut_unlike(uint64_t number, int *ret_bound)
+{
+    uint64_t seed = number * 7919 + 1;
+    struct topt_request r;
+    struct topt_planning m;
+    struct topt_grid_search s, *grid = NULL;
+    int reverse = random_below(&seed, 2), stages = 2 << random_below(&seed, 2);
+    struct topt_model *model = decoder(5 + random_below(&seed, 6), 1024 << random_below(&seed, 3),
+                                       1000 << random_below(&seed, 6), 64, 0);
+    struct topt_hw *hw = two_groups(reverse, 1. / (1 << random_below(&seed, 8)));
+    int worst = 0;
+    topt_request_init(&r);
+    r.model = model;
+    r.hw = hw;
+    r.threads = 1;
+    r.unlike.groups = hw;
+    r.pipeline = stages;
+    if (!model || !hw || topt_framework_find("megatron", &r.framework, NULL) ||
+        topt_request_complete(&r, NULL) || topt_planning_init(&m, &r, NULL))
+        return -1;
+    if (topt_grid_open(&s, &m, 2, 8, TOPT_GOAL_FASTEST, NULL) ||
+        topt_grid_stage(&s, stages, &grid, NULL))
+        return -1;
+    for (int i = 0; i < grid->ndegrees; i += 1 + random_below(&seed, 40)) {
+        struct topt_search_options o = {.threads = 1};
+        struct topt_solutions all = {0};
+        struct topt_problem *p = NULL;
+        struct topt_degrees d = grid->degrees[i];
+        struct topt_costing k;
+        struct topt_strategy_cost c, plain;
+        if (d.micro_batches < 2)
+            continue;
+        d.stages = stages;
+        if (topt_grid_priced(grid, &grid->degrees[i], &p, NULL) ||
+            !topt_problem_has_choices(p) || topt_solve_frontier(p, &o, &all, NULL) || !all.n ||
+            topt_grid_costing(&s, &d, &k, NULL))
+            continue;
+        struct cuts x = {.e = topt_evaluator_create(&k, 0, NULL),
+                         .hw = hw,
+                         .s = all.at[0].strategy,
+                         .stages = stages};
+        if (topt_evaluate_strategy(x.e, x.s, &c, NULL, NULL) ||
+            topt_cost_strategy(&k, x.s, &plain, NULL) || plain.time_ns != c.time_ns ||
+            plain.memory_bytes != c.memory_bytes)
+            x.bad = 1;
+        topt_evaluator_cut(x.e, x.at);
+        cut_all(&x, 0, m.layers);
+        int fits = stages_fit(hw, &c.stage);
+        int over = fits && x.best_ns ? (int)(1000 * c.time_ns / x.best_ns) - 1000 : 0;
+        if (x.bad || fits != (x.best_ns > 0) || over > 20)
+            printf("# %d: %d stages, %d layers, fits %d, best %lld, is %lld (%d), bad %d; cut %d %d %d %d\n", (int)number,
+                   stages, m.layers, fits, (long long)x.best_ns, (long long)c.time_ns, over, x.bad, c.stage.layers[0], c.stage.layers[1], c.stage.layers[2], c.stage.layers[3]);
+        worst = over > worst ? over : worst;
+        *ret_bound += x.best_ns > 0;
+        topt_evaluator_destroy(x.e);
+        topt_solutions_fini(&all);
+        topt_problem_destroy(p);
+    }
+    topt_grid_close(&s);
+    topt_planning_fini(&m);
+    topt_hw_destroy(hw);
+    topt_model_destroy(model);
+    return worst;
+}
+
 int main(int argc, char **argv)
 {
     struct topt_hw *hw = topt_hw_load("a100-40-dgx", NULL);
     struct found n = {0};
+    if (argc > 3) { int fit = 0, w = 0; for (int i = 0; i < atoi(argv[3]); i++) { int a = cut_unlike((uint64_t)i, &fit); w = a > w ? a : w; } printf("worst %d of %d\n", w, fit); return 0; }
     int from = argc > 1 ? atoi(argv[1]) : FIRST;
     int until = argc > 2 ? atoi(argv[2]) : from + QUESTIONS;
     int all = until - from;

@@ -146,7 +146,7 @@ int topt_request_orders(const struct topt_request *r)
 
 int topt_request_only_stages(const struct topt_request *r)
 {
-    return r->pipeline > 1 || r->virtual_stages > 1 || r->schedule;
+    return r->pipeline > 1 || r->virtual_stages > 1 || r->schedule || r->unlike.groups;
 }
 
 int topt_request_experts(const struct topt_request *r)
@@ -156,6 +156,24 @@ int topt_request_experts(const struct topt_request *r)
         r->algorithm || r->pin || r->expert == 1)
         return 0;
     return r->expert || f->expert == TOPT_EXPERT_SEARCHED;
+}
+
+int topt_request_places(const struct topt_request *r, int stages)
+{
+    const struct topt_hw *hw = r->unlike.groups;
+    int devices = 0;
+    for (int i = 0; hw && i < topt_hw_groups(hw); i++)
+        devices += topt_hw_group_devices(hw, i);
+    int each = devices / stages;
+    if (hw && (stages < topt_hw_groups(hw) || each * stages != devices))
+        return 0;
+    for (int i = 0; hw && i < topt_hw_groups(hw); i++) {
+        int of_node = topt_hw_gpus_per_node(topt_hw_group(hw, i));
+        if (topt_hw_group_devices(hw, i) % each ||
+            (of_node % each && of_node != topt_hw_gpus_per_node(r->hw)))
+            return 0;
+    }
+    return 1;
 }
 
 int topt_request_even_stages(const struct topt_request *r)

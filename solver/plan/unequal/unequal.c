@@ -2,8 +2,11 @@
  */
 #include "unequal_parts.h"
 
+#include "request.h"
 #include "topt_json.h"
 #include "topt_text.h"
+
+#include <string.h>
 
 /* ---- the document ------------------------------------------------------------------- */
 
@@ -73,6 +76,29 @@ static int put_found(struct topt_unequal *u, const struct topt_shares *s, json_t
     return rc;
 }
 
+/* A pipeline's answer beside what shares take where they were looked at; takes 'answer'. */
+static json_t *staged_document(const struct topt_request *r, const struct topt_shares *s,
+                               json_t *answer)
+{
+    json_object_set_new(answer, "job", topt_request_job(r));
+    json_object_set_new(answer, "assumed", topt_request_assumed(r));
+    if (s && s->found)
+        json_object_set_new(answer, "shares",
+                            json_pack("{s:I}", "time_ns", (json_int_t)s->time_ns));
+    return answer;
+}
+
+/* Where stages are asked for and can't be had. */
+static json_t *no_stages(const struct topt_unequal *u)
+{
+    return json_pack("{s:b, s:i, s:s, s:o, s:o}", "feasible", 0, "gpus", u->devices,
+                     "why",
+                     "no pipeline whose stages have equally many devices of one group "
+                     "each, one chunk of layers and nothing on the host fits",
+                     "job", topt_request_job(u->request), "assumed",
+                     topt_request_assumed(u->request));
+}
+
 static json_t *document(struct topt_unequal *u, const struct topt_shares *s,
                         struct topt_error *err)
 {
@@ -106,7 +132,9 @@ static json_t *document(struct topt_unequal *u, const struct topt_shares *s,
 int topt_plan_unequal(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
     struct topt_unequal u;
-    struct topt_shares best;
+    struct topt_shares best = {.found = 0};
+    json_t *staged = NULL;
+    int stages = topt_request_only_stages(r);
     *ret = NULL;
     topt_unequal_init(&u, r);
     if (r->gpus && r->gpus != u.devices)
@@ -114,8 +142,15 @@ int topt_plan_unequal(const struct topt_request *r, json_t **ret, struct topt_er
                   "%s has groups of %d devices together, and is planned for all of them: "
                   "no --gpus, or --gpus %d",
                   topt_hw_name(r->hw), u.devices, u.devices);
-    else if (!topt_shares_best(&u, &best, err))
-        *ret = document(&u, &best, err);
+    else if ((stages || !topt_shares_best(&u, &best, err)) &&
+             !topt_unequal_staged(&u, &staged, err)) {
+        int faster = staged && (!best.found || topt_json_whole_at(staged, "time_ns") <
+                                                   best.time_ns);
+        *ret = faster   ? staged_document(r, &best, json_incref(staged))
+               : stages ? no_stages(&u)
+                        : document(&u, &best, err);
+    }
+    json_decref(staged);
     topt_unequal_fini(&u);
     return *ret ? 0 : -1;
 }
@@ -138,6 +173,60 @@ static void add_group(struct topt_text *t, const json_t *g, const char *shared)
                   topt_show_bytes(topt_json_whole_at(g, "memory_bytes"), b, sizeof b),
                   topt_show_bytes(topt_json_whole_at(g, "memory_limit"), c, sizeof c));
     topt_text_add(t, "%12s %s\n", "", topt_json_words_at(g, "strategy"));
+}
+
+/* A line a stage. */
+static void add_stages(struct topt_text *t, const json_t *stages)
+{
+    const json_t *s;
+    char a[32], b[32], c[32];
+    size_t i;
+    json_array_foreach(stages, i, s)
+        topt_text_add(t, "stage %-3zu %4lld x %-18s %4lld layers %10s busy  %s of %s\n",
+                      i + 1, (long long)topt_json_whole_at(s, "gpus"),
+                      topt_json_words_at(s, "device"),
+                      (long long)topt_json_whole_at(s, "layers"),
+                      topt_show_ns(topt_json_whole_at(s, "busy_ns"), a, sizeof a),
+                      topt_show_bytes(topt_json_whole_at(s, "memory_bytes"), b, sizeof b),
+                      topt_show_bytes(topt_json_whole_at(s, "memory_limit"), c, sizeof c));
+}
+
+/* Where its ranks are: of stages side by side on one group. */
+static void add_ranks_of_stages(struct topt_text *t, const json_t *stages)
+{
+    long long first = 0, next = 0;
+    for (size_t i = 0; i < json_array_size(stages); i++) {
+        const json_t *s = json_array_get(stages, i), *after = json_array_get(stages, i + 1);
+        const char *group = topt_json_words_at(s, "group");
+        next += topt_json_whole_at(s, "gpus");
+        if (after && !strcmp(topt_json_words_at(after, "group"), group))
+            continue;
+        topt_text_add(t, "%s%lld to %lld on %s", first ? ", " : "          ranks ", first,
+                      next - 1, group);
+        first = next;
+    }
+    topt_text_add(t, "\n");
+}
+
+/* One pipeline over all groups. */
+static void add_staged(struct topt_text *t, const json_t *answer)
+{
+    const json_t *stages = json_object_get(answer, "stages"),
+                 *shares = json_object_get(answer, "shares");
+    char a[32];
+    topt_text_add(t, "a step takes %s, by one pipeline of %zu stages, each on GPUs of one group\n\n",
+                  topt_show_ns(topt_json_whole_at(answer, "time_ns"), a, sizeof a),
+                  json_array_size(stages));
+    add_stages(t, stages);
+    topt_text_add(t, "\nstrategy  %s\n", topt_json_words_at(answer, "strategy"));
+    if (shares)
+        topt_text_add(t, "shares    of the batch, each group by its own plan, take %s, %.2f times as long\n",
+                      topt_show_ns(topt_json_whole_at(shares, "time_ns"), a, sizeof a),
+                      topt_json_number_at(shares, "time_ns") /
+                          topt_json_number_at(answer, "time_ns"));
+    topt_text_add(t, "plan      %s, which -o writes for topt launch\n",
+                  topt_json_words_at(answer, "plan_id"));
+    add_ranks_of_stages(t, stages);
 }
 
 /* Devices of a group by itself with the whole batch, and the sum of their rates. */
@@ -200,6 +289,10 @@ char *topt_unequal_text(const json_t *answer)
         (long long)topt_json_whole_at(answer, "gpus"), topt_json_words_at(job, "hw"));
     if (!json_is_true(json_object_get(answer, "feasible"))) {
         topt_text_add(&t, "nothing fits: %s\n", topt_json_words_at(answer, "why"));
+        return t.s;
+    }
+    if (json_object_get(answer, "stages")) {
+        add_staged(&t, answer);
         return t.s;
     }
     const char *how = topt_json_words_at(answer, "state"), *shared = *how == 's' ? "state"

@@ -119,4 +119,11 @@ struct topt_joint {
 int topt_joint_find(const struct topt_unequal *u, const struct topt_shares *s,
                     struct topt_joint *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
+/* ---- staged.c: one pipeline over groups ------------------------------------------------- */
+
+/* The answer (topt_plan's) of the fastest pipeline whose stages lie on one group each, for the caller to release; NULL:
+ * nothing fits, groups are not made of equal stages, or the framework has none. */
+int topt_unequal_staged(const struct topt_unequal *u, json_t **ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+
 #endif
