@@ -969,18 +969,69 @@ static int cost_by(struct topt_layers *t, const struct topt_strategy *s, int lea
     return rc;
 }
 
-/* ... of groups of unlike devices until each stage fits, or a few times. */
+/* By how large a part of its device's memory the stage that has most is over that; 0: all fit. */
+static double over(const struct topt_layers *t, const struct topt_stage_costs *c)
+{
+    const struct topt_hw *hw = topt_hw_group(t->whole, c->group[c->most]);
+    double share = (double)c->bytes[c->most] / (double)topt_hw_memory_bytes(hw);
+    return share > 1 ? share - 1 : 0;
+}
+
+/* Some layers of a stage go to another where that fits better, or takes less time: 1 where it does. */
+static int move_layers(struct topt_layers *t, const struct topt_strategy *s, int from,
+                       int to, int layers, struct topt_strategy_cost *best,
+                       struct topt_error *err)
+{
+    int last = best->stage.stages - 1, ends = t->units.first + t->units.layers;
+    int may_have_none =
+        (from == 0 && t->units.first) || (from == last && t->units.n > ends);
+    struct topt_strategy_cost cost;
+    int16_t given[TOPT_MAX_CHUNKS];
+    memcpy(given, best->stage.layers, sizeof given);
+    if (from == to || given[from] - layers < !may_have_none)
+        return 0;
+    given[from] = (int16_t)(given[from] - layers);
+    given[to] = (int16_t)(given[to] + layers);
+    t->given = given;
+    int rc = cost_by(t, s, 0, NULL, NULL, &cost, err);
+    t->given = NULL;
+    double now = over(t, &best->stage), then = over(t, &cost.stage);
+    if (rc || then > now || (then == now && cost.time_ns >= best->time_ns))
+        return rc;
+    *best = cost;
+    return 1;
+}
+
+/* ... of groups of unlike devices by the slowest stage's time and for their memory, and then by the whole step's time,
+ * which the first pass of each stage and its end are part of. */
 static int cost_unlike(struct topt_layers *t, const struct topt_strategy *s,
                        struct topt_strategy_cost *cost, struct topt_error *err)
 {
-    enum { TIMES = 4 };
-    int64_t room[TOPT_MAX_STAGES] = {0};
+    enum { TIMES = 3, MOST = 8 };
+    int64_t room[TOPT_MAX_STAGES] = {0}, time_limit = t->time_limit;
     int more = 1, rc = 0;
     if (t->settings->stage_chunks > 1)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "stages of unlike devices have one chunk each");
+    t->time_limit += time_limit / 4; /* what moves may save */
     for (int i = 0; i < TIMES && more && !rc; i++)
         rc = cost_by(t, s, 0, room, &more, cost, err);
+    t->time_limit = 0;
+    int fixed = rc || t->given || t->settings->even_stages;
+    int n = cost->stage.stages;
+    for (int layers = fixed || rc ? 0 : MOST; layers; layers /= 2)
+        for (int i = 0, left = n * n; left > 0 && !rc; i = (i + 1) % (n * n), left--) {
+            int moved = move_layers(t, s, i / n, i % n, layers, cost, err);
+            rc = moved < 0;
+            left = moved > 0 ? n * n : left;
+        }
+    t->time_limit = time_limit;
+    if (!rc && t->passes && !fixed) { /* those of the cut that was found */
+        struct topt_strategy_cost found = *cost;
+        t->given = found.stage.layers;
+        rc = cost_by(t, s, 0, NULL, NULL, cost, err);
+        t->given = NULL;
+    }
     return rc;
 }
 
