@@ -712,6 +712,20 @@ static int64_t least_ns(const struct stages *x)
     return most;
 }
 
+/* The same of unlike stages, by what their units compute and wait for alone. */
+static int64_t weights_ns(const struct stages *x)
+{
+    int64_t most = 0, before = 0;
+    for (int s = 0; s < x->shape.stages; s++) {
+        int64_t ns = 0;
+        for (int u = x->cut[s]; u < x->cut[s + 1]; u++)
+            ns += x->weight[s][u];
+        most = topt_max(most, ns + before);
+        before += x->order->splits ? 0 : ns / x->shape.micro_batches;
+    }
+    return most;
+}
+
 /* The bytes that a stage's passes have on the host until the first goes backward. */
 static int64_t host_bytes(const struct stages *x, int stage)
 {
@@ -893,6 +907,8 @@ static int find_all(struct stages *x, struct topt_strategy_cost *cost)
     cost->memory_bytes = least_bytes(x);
     if (x->t->memory_limit && cost->memory_bytes > x->t->memory_limit && !is_unlike(x))
         return 0;
+    if (is_unlike(x) && x->t->time_limit && weights_ns(x) > x->t->time_limit)
+        return 0;
     if (find_chunks(x) || find_ends(x))
         return -1;
     cost->time_ns = least_ns(x);
@@ -992,12 +1008,17 @@ static int move_layers(struct topt_layers *t, const struct topt_strategy *s, int
         return 0;
     given[from] = (int16_t)(given[from] - layers);
     given[to] = (int16_t)(given[to] + layers);
+    double now = over(t, &best->stage);
     t->given = given;
+    t->time_limit = now > 0 ? 0 : best->time_ns;
     int rc = cost_by(t, s, 0, NULL, NULL, &cost, err);
     t->given = NULL;
-    double now = over(t, &best->stage), then = over(t, &cost.stage);
-    if (rc || then > now || (then == now && cost.time_ns >= best->time_ns))
+    t->time_limit = 0;
+    if (rc || !cost.stage.stages) /* it takes longer at least */
         return rc;
+    double then = over(t, &cost.stage);
+    if (then > now || (then == now && cost.time_ns >= best->time_ns))
+        return 0;
     *best = cost;
     return 1;
 }
