@@ -993,9 +993,10 @@ static double over(const struct topt_layers *t, const struct topt_stage_costs *c
     return share > 1 ? share - 1 : 0;
 }
 
-/* Some layers of a stage go to another where that fits better, or takes less time: 1 where it does. */
+/* Some layers of a stage go to another where that fits better, or takes less time: 1 where it does.  '*runs': how many
+ * schedules may still be run for that. */
 static int move_layers(struct topt_layers *t, const struct topt_strategy *s, int from,
-                       int to, int layers, struct topt_strategy_cost *best,
+                       int to, int layers, struct topt_strategy_cost *best, int *runs,
                        struct topt_error *err)
 {
     int last = best->stage.stages - 1, ends = t->units.first + t->units.layers;
@@ -1014,8 +1015,9 @@ static int move_layers(struct topt_layers *t, const struct topt_strategy *s, int
     int rc = cost_by(t, s, 0, NULL, NULL, &cost, err);
     t->given = NULL;
     t->time_limit = 0;
-    if (rc || !cost.stage.stages) /* it takes longer at least */
+    if (rc || !cost.stage.stages) /* it takes longer in any case */
         return rc;
+    --*runs;
     double then = over(t, &cost.stage);
     if (then > now || (then == now && cost.time_ns >= best->time_ns))
         return 0;
@@ -1028,7 +1030,7 @@ static int move_layers(struct topt_layers *t, const struct topt_strategy *s, int
 static int cost_unlike(struct topt_layers *t, const struct topt_strategy *s,
                        struct topt_strategy_cost *cost, struct topt_error *err)
 {
-    enum { TIMES = 3, MOST = 8 };
+    enum { TIMES = 3, MOST = 8, PASSES = 256 }; /* of stages that are run, by which a schedule's time goes */
     int64_t room[TOPT_MAX_STAGES] = {0}, time_limit = t->time_limit;
     int more = 1, rc = 0;
     if (t->settings->stage_chunks > 1)
@@ -1039,10 +1041,11 @@ static int cost_unlike(struct topt_layers *t, const struct topt_strategy *s,
         rc = cost_by(t, s, 0, room, &more, cost, err);
     t->time_limit = 0;
     int fixed = rc || t->given || t->settings->even_stages;
-    int n = cost->stage.stages;
+    int n = cost->stage.stages, runs = n ? PASSES / n : 0;
     for (int layers = fixed || rc ? 0 : MOST; layers; layers /= 2)
-        for (int i = 0, left = n * n; left > 0 && !rc; i = (i + 1) % (n * n), left--) {
-            int moved = move_layers(t, s, i / n, i % n, layers, cost, err);
+        for (int i = 0, left = n * n; left > 0 && runs > 0 && !rc;
+             i = (i + 1) % (n * n), left--) {
+            int moved = move_layers(t, s, i / n, i % n, layers, cost, &runs, err);
             rc = moved < 0;
             left = moved > 0 ? n * n : left;
         }
