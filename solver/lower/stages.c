@@ -177,15 +177,19 @@ struct pair {
 };
 
 struct stages {
-    struct topt_layers *t; /* of the first stage: what is the same for all stages is read from here */
-    const struct topt_layers *of[TOPT_MAX_STAGES]; /* by stage: its pieces, on its own devices */
+    struct topt_layers
+        *t; /* of the first stage: what is the same for all stages is read from here */
+    const struct topt_layers
+        *of[TOPT_MAX_STAGES]; /* by stage: its pieces, on its own devices */
     const struct topt_strategy *strategy;
     struct topt_error *err;
     const struct topt_order *order;
     struct topt_order_shape shape;
     int nunits, nchunks, lean;
-    int64_t *weight[TOPT_MAX_STAGES]; /* by stage and unit: the time of its passes; stages alike have one */
-    int64_t room[TOPT_MAX_STAGES]; /* of unlike stages: bytes that units may add up to; 0: any */
+    int64_t *weight
+        [TOPT_MAX_STAGES]; /* by stage and unit: the time of its passes; stages alike have one */
+    int64_t room
+        [TOPT_MAX_STAGES]; /* of unlike stages: bytes that units may add up to; 0: any */
     int cut[TOPT_MAX_CHUNKS + 1];   /* by chunk: its first unit */
     int64_t ahead[TOPT_MAX_CHUNKS]; /* by chunk: passes before its stage goes backward */
     struct topt_chunk *chunk;
@@ -552,8 +556,8 @@ static int find_chunks(struct stages *x)
         }
         x->waited_ns = 0;
         if (part_ns(x, c, FORWARD, &chunk->ns[0], &late[0]) ||
-            part_ns(x, c, BACKWARD, &chunk->ns[1], &late[1]) ||
-            find_bytes(x, c, chunk) || (x->order->splits && split(x, c, chunk)))
+            part_ns(x, c, BACKWARD, &chunk->ns[1], &late[1]) || find_bytes(x, c, chunk) ||
+            (x->order->splits && split(x, c, chunk)))
             return -1;
         x->late_ns[c] = late[0] + late[1];
         x->copies_ns[c] = x->waited_ns;
@@ -576,8 +580,8 @@ static int find_pair(struct stages *x, int f, int b, int64_t *ret)
         backward.n = pieces_of(x, b, BACKWARD, x->time + forward.n);
         *p = (struct pair){f, b, 0};
         if (topt_step_pair(x->t->schedule, forward, backward,
-                           topt_dispatch_share(x->t->settings, layers_of(x, f)->hw), &p->ns,
-                           x->err))
+                           topt_dispatch_share(x->t->settings, layers_of(x, f)->hw),
+                           &p->ns, x->err))
             return -1;
     }
     *ret = p->ns;
@@ -1030,7 +1034,11 @@ static int move_layers(struct topt_layers *t, const struct topt_strategy *s, int
 static int cost_unlike(struct topt_layers *t, const struct topt_strategy *s,
                        struct topt_strategy_cost *cost, struct topt_error *err)
 {
-    enum { TIMES = 3, MOST = 8, PASSES = 256 }; /* of stages that are run, by which a schedule's time goes */
+    enum {
+        TIMES = 3,
+        MOST = 8,
+        PASSES = 256
+    }; /* of stages that are run, by which a schedule's time goes */
     int64_t room[TOPT_MAX_STAGES] = {0}, time_limit = t->time_limit;
     int more = 1, rc = 0;
     if (t->settings->stage_chunks > 1)

@@ -24,7 +24,7 @@ struct topt_layers {
     int shared;                       /* the first and the last unit have one table */
     struct topt_fragment_cost summed; /* of all pieces */
     struct topt_layers *next;         /* borrowed; NULL: none, or devices are alike */
-    const struct topt_hw *whole;      /* the profile of all groups; NULL: devices are alike */
+    const struct topt_hw *whole; /* the profile of all groups; NULL: devices are alike */
     int64_t memory_limit, time_limit; /* topt_evaluator_limit() */
     struct topt_passes *passes;       /* topt_evaluator_passes() */
     const int16_t *given;             /* topt_evaluator_cut() */

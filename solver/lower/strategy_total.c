@@ -800,8 +800,8 @@ int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy 
 {
     struct topt_group_costings g;
     struct topt_totals *t = calloc(TOPT_HW_GROUPS, sizeof *t);
-    int rc = t ? topt_group_costings_init(&g, k, err)
-               : topt_nomem(err, "a strategy's cost");
+    int rc =
+        t ? topt_group_costings_init(&g, k, err) : topt_nomem(err, "a strategy's cost");
     if (rc) {
         free(t);
         return -1;

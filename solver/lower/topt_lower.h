@@ -904,7 +904,8 @@ int topt_cost_groups(const struct topt_costing *k, const struct topt_strategy *s
 /* Costings by the devices of each group, where settings.unlike_stages are on; else 'k' alone.  Borrows from 'k'. */
 struct topt_group_costings {
     int n;
-    struct topt_costing of[TOPT_HW_GROUPS]; /* with routers of their own, where there are several */
+    struct topt_costing
+        of[TOPT_HW_GROUPS]; /* with routers of their own, where there are several */
 };
 int topt_group_costings_init(struct topt_group_costings *g, const struct topt_costing *k,
                              struct topt_error *err) TOPT_MUST_CHECK;

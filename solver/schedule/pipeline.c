@@ -174,9 +174,8 @@ static int make(struct pipe *x, int stage, struct visit *v, int task)
         return -1;
     if (!t->backward || t->part == TOPT_TURN_INPUTS)
         *v->kept[t->backward] = task + 1;
-    if (v->writes &&
-        send(x, stage, v->own, v->to, task,
-             at(x, x->sent[t->backward], v->own, t->micro_batch)))
+    if (v->writes && send(x, stage, v->own, v->to, task,
+                          at(x, x->sent[t->backward], v->own, t->micro_batch)))
         return -1;
     if (t->backward && t->part != TOPT_TURN_INPUTS)
         let_go(x, t->micro_batch);

@@ -44,7 +44,7 @@ struct topt_pipeline {
     enum topt_order_row order;
     struct topt_order_shape shape;
     const struct topt_chunk
-        *chunk;            /* shape.stages x shape.chunks, in the model's order */
+        *chunk;             /* shape.stages x shape.chunks, in the model's order */
     const int64_t *end_ns;  /* by stage: reductions and the update, after its last pass */
     const int64_t *send_ns; /* by chunk: from it to the next, or back from that */
     /* For a schedule that runs a forward and a backward pass as one: the time of the pair, by the chunk that goes

@@ -359,8 +359,9 @@ static struct topt_hw *two_groups(int reverse, double share)
     json_t *device = json_object_get(json_array_get(groups, 1), "device");
     json_int_t bytes = json_integer_value(json_object_get(device, "memory_bytes"));
     json_int_t kept = json_integer_value(json_object_get(device, "reserve_bytes"));
-    json_object_set_new(device, "memory_bytes",
-                        json_integer(kept + (json_int_t)(share * (double)(bytes - kept))));
+    json_object_set_new(
+        device, "memory_bytes",
+        json_integer(kept + (json_int_t)(share * (double)(bytes - kept))));
     json_array_remove(groups, 0);
     json_array_insert_new(groups, reverse ? 1 : 0, first);
     topt_hw_destroy(hw);
@@ -413,8 +414,9 @@ static int cut_unlike(uint64_t number, int *ret_bound)
     struct topt_planning m;
     struct topt_grid_search s, *grid = NULL;
     int reverse = random_below(&seed, 2), stages = 2 << random_below(&seed, 2);
-    struct topt_model *model = decoder(5 + random_below(&seed, 6), 1024 << random_below(&seed, 3),
-                                       1000 << random_below(&seed, 6), 64, 0);
+    struct topt_model *model =
+        decoder(5 + random_below(&seed, 6), 1024 << random_below(&seed, 3),
+                1000 << random_below(&seed, 6), 64, 0);
     struct topt_hw *hw = two_groups(reverse, 1. / (1 << random_below(&seed, 8)));
     int worst = 0;
     topt_request_init(&r);
@@ -440,8 +442,8 @@ static int cut_unlike(uint64_t number, int *ret_bound)
             continue;
         d.stages = stages;
         if (topt_grid_priced(grid, &grid->degrees[i], &p, NULL) ||
-            !topt_problem_has_choices(p) || topt_solve_frontier(p, &o, &all, NULL) || !all.n ||
-            topt_grid_costing(&s, &d, &k, NULL))
+            !topt_problem_has_choices(p) || topt_solve_frontier(p, &o, &all, NULL) ||
+            !all.n || topt_grid_costing(&s, &d, &k, NULL))
             continue;
         struct cuts x = {.e = topt_evaluator_create(&k, 0, NULL),
                          .hw = hw,
@@ -456,8 +458,11 @@ static int cut_unlike(uint64_t number, int *ret_bound)
         int fits = stages_fit(hw, &c.stage);
         int over = fits && x.best_ns ? (int)(1000 * c.time_ns / x.best_ns) - 1000 : 0;
         if (x.bad || fits != (x.best_ns > 0) || over > 20)
-            printf("# %d: %d stages, %d layers, fits %d, best %lld, is %lld (%d), bad %d; cut %d %d %d %d\n", (int)number,
-                   stages, m.layers, fits, (long long)x.best_ns, (long long)c.time_ns, over, x.bad, c.stage.layers[0], c.stage.layers[1], c.stage.layers[2], c.stage.layers[3]);
+            printf("# %d: %d stages, %d layers, fits %d, best %lld, is %lld (%d), bad "
+                   "%d; cut %d %d %d %d\n",
+                   (int)number, stages, m.layers, fits, (long long)x.best_ns,
+                   (long long)c.time_ns, over, x.bad, c.stage.layers[0],
+                   c.stage.layers[1], c.stage.layers[2], c.stage.layers[3]);
         worst = over > worst ? over : worst;
         *ret_bound += x.best_ns > 0;
         topt_evaluator_destroy(x.e);
@@ -475,7 +480,15 @@ int main(int argc, char **argv)
 {
     struct topt_hw *hw = topt_hw_load("a100-40-dgx", NULL);
     struct found n = {0};
-    if (argc > 3) { int fit = 0, w = 0; for (int i = 0; i < atoi(argv[3]); i++) { int a = cut_unlike((uint64_t)i, &fit); w = a > w ? a : w; } printf("worst %d of %d\n", w, fit); return 0; }
+    if (argc > 3) {
+        int fit = 0, w = 0;
+        for (int i = 0; i < atoi(argv[3]); i++) {
+            int a = cut_unlike((uint64_t)i, &fit);
+            w = a > w ? a : w;
+        }
+        printf("worst %d of %d\n", w, fit);
+        return 0;
+    }
     int from = argc > 1 ? atoi(argv[1]) : FIRST;
     int until = argc > 2 ? atoi(argv[2]) : from + QUESTIONS;
     int all = until - from;

@@ -135,11 +135,10 @@ static void put_stages(const struct topt_costing *k, const struct topt_stage_cos
             k->settings->unlike_stages ? topt_hw_group(k->hw, c->group[i]) : NULL;
         if (hw)
             json_object_update_new(
-                stage,
-                json_pack("{s:s, s:s, s:i, s:i, s:I}", "group", topt_hw_name(hw),
-                          "device", topt_hw_device(hw), "gpus", k->mesh->devices,
-                          "layers", (int)c->layers[i], "memory_limit",
-                          (json_int_t)topt_hw_memory_bytes(hw)));
+                stage, json_pack("{s:s, s:s, s:i, s:i, s:I}", "group", topt_hw_name(hw),
+                                 "device", topt_hw_device(hw), "gpus", k->mesh->devices,
+                                 "layers", (int)c->layers[i], "memory_limit",
+                                 (json_int_t)topt_hw_memory_bytes(hw)));
         json_array_append_new(stages, stage);
     }
     if (!stages)

@@ -54,8 +54,7 @@ static struct topt_hw *ordered(const struct topt_unequal *u, int reverse,
     json_t *doc = topt_hw_to_json(u->request->hw), *groups = json_array();
     for (int i = 0; i < u->n; i++) {
         int at = reverse ? u->n - 1 - i : i;
-        json_t *group =
-            json_array_get(json_object_get(doc, "groups"), (size_t)at),
+        json_t *group = json_array_get(json_object_get(doc, "groups"), (size_t)at),
                *device = json_object_get(group, "device");
         int64_t unused = topt_hw_memory_bytes(u->group[at].hw) - u->group[at].limit;
         if (unused)
