@@ -516,8 +516,10 @@ static int check_places(const struct job *j, struct sheet *s, struct topt_error 
                 (long long)ranks, group, (long long)j->per_node);
         topt_text_add(&t, "%s%lld", first ? ", " : "", (long long)first);
         first += ranks / j->per_node;
+        if (ranks > j->per_node)
+            topt_text_add(&t, " to %lld", (long long)first - 1);
+        topt_text_add(&t, " on %s", group);
         ranks = 0;
-        topt_text_add(&t, " to %lld on nodes of %s", (long long)first - 1, group);
     }
     if (j->places && t.s)
         topt_sheet_script(

@@ -88,6 +88,7 @@ int topt_unequal_staged(const struct topt_unequal *u, json_t **ret,
     *ret = NULL;
     r.hw = fast;
     r.memory_limit = 0; /* it is in the groups */
+    r.counts = TOPT_COUNTS_WHOLE;
     for (int reverse = 0; reverse < 2 && !rc; reverse++) {
         json_t *answer = NULL;
         struct topt_error own = {.code = TOPT_OK};
