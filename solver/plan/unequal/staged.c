@@ -9,6 +9,8 @@
  * which group comes first: the profile's order and its reverse are tried. */
 #include "unequal_parts.h"
 
+#include <string.h>
+
 #include "request.h"
 #include "topt_json.h"
 #include "topt_minmax.h"
@@ -21,6 +23,19 @@ static int fastest_group(const struct topt_unequal *u)
         if (topt_hw_peak(u->group[i].hw, type) > topt_hw_peak(u->group[best].hw, type))
             best = i;
     return best;
+}
+
+/* Links of one node may lead nowhere: then they get the others that do. */
+static void lead_out(json_t *links, const json_t *others)
+{
+    json_t *link, *out = NULL;
+    size_t i;
+    json_array_foreach(others, i, link) if (!strcmp(topt_json_words_at(link, "level"),
+                                                    "cluster")) out = link;
+    json_array_foreach(links, i, link) if (!strcmp(topt_json_words_at(link, "level"),
+                                                   "cluster")) out = NULL;
+    if (out)
+        json_array_append(links, out);
 }
 
 /* As many devices as all groups have, like the fastest and with the memory of the largest. */
@@ -39,6 +54,9 @@ static struct topt_hw *like_fastest(const struct topt_unequal *u, struct topt_er
     topt_hw_destroy(roomy);
     if (!doc)
         return NULL;
+    json_t *all = topt_hw_to_json(whole);
+    lead_out(json_object_get(doc, "links"), json_object_get(all, "links"));
+    json_decref(all);
     json_object_set_new(doc, "name", json_string(topt_hw_name(whole)));
     json_object_set_new(doc, "nodes", json_integer(u->devices / per_node));
     json_object_del(doc, "gpus");
