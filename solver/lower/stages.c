@@ -865,17 +865,10 @@ static int run(struct stages *x, struct topt_strategy_cost *cost)
 /* Groups of unlike devices have whole stages, one after the other in the order of the profile. */
 static int place(struct stages *x, int64_t *weight)
 {
-    const struct topt_mesh *mesh = x->t->mesh;
-    int stage = 0, group = 0, whole = 1;
+    int stage = 0, group = 0, devices = x->t->mesh->devices;
     for (struct topt_layers *t = x->t; t; t = t->next, group++) {
-        int stages = x->shape.stages;
-        if (is_unlike(x)) {
-            int devices = topt_hw_group_devices(x->t->whole, group);
-            int each = topt_hw_gpus_per_node(t->hw);
-            stages = devices / mesh->devices;
-            whole &= devices % mesh->devices == 0 &&
-                     (mesh->nodes > 1 ? mesh->per_node == each : mesh->per_node <= each);
-        }
+        int stages = is_unlike(x) ? topt_hw_group_devices(x->t->whole, group) / devices
+                                  : x->shape.stages;
         for (int i = 0; i < x->nunits; i++)
             for (int p = from(x, i); p < from(x, i + 1); p++)
                 weight[i] += passes_ns(&t->spent[p]);
@@ -885,13 +878,14 @@ static int place(struct stages *x, int64_t *weight)
             x->weight[stage] = weight;
         }
         weight += x->nunits;
-        whole &= t->next != NULL || stage == x->shape.stages;
     }
-    return whole ? 0
-                 : topt_fail(x->err, TOPT_ERR_INVAL,
-                             "the groups of %s are not made of %d stages of %d devices "
-                             "each",
-                             topt_hw_name(x->t->whole), x->shape.stages, mesh->devices);
+    return !is_unlike(x) || (stage == x->shape.stages &&
+                             topt_hw_groups_made_of(x->t->whole, devices))
+               ? 0
+               : topt_fail(
+                     x->err, TOPT_ERR_INVAL,
+                     "the groups of %s are not made of %d stages of %d devices each",
+                     topt_hw_name(x->t->whole), x->shape.stages, devices);
 }
 
 static int find_all(struct stages *x, struct topt_strategy_cost *cost)

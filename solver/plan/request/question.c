@@ -526,19 +526,6 @@ void topt_request_put_lacks(const struct topt_request *r, json_t *doc)
     free(lacks);
 }
 
-/* Operations a second of a device; of groups of unlike devices the mean. */
-static double mean_peak(const struct topt_request *r)
-{
-    double sum = 0;
-    int devices = 0;
-    for (int i = 0; i < topt_hw_groups(r->hw); i++) {
-        int n = topt_hw_group_devices(r->hw, i);
-        sum += n * topt_hw_peak(topt_hw_group(r->hw, i), r->settings.dtype);
-        devices += n;
-    }
-    return devices ? sum / devices : topt_hw_peak(r->hw, r->settings.dtype);
-}
-
 json_t *topt_request_job(const struct topt_request *r)
 {
     struct topt_model_stats stats;
@@ -553,9 +540,10 @@ json_t *topt_request_job(const struct topt_request *r)
     topt_totals_put(job, &r->totals);
     /* MFU is defined for a step that trains all parameters. */
     if (stats.trained == stats.parameters)
-        json_object_update_new(job, json_pack("{s:I, s:f}", "model_flops_per_sample",
-                                              (json_int_t)stats.model_flops_per_sample,
-                                              "peak_flops", mean_peak(r)));
+        json_object_update_new(
+            job, json_pack("{s:I, s:f}", "model_flops_per_sample",
+                           (json_int_t)stats.model_flops_per_sample, "peak_flops",
+                           topt_hw_mean_peak(r->hw, r->settings.dtype)));
     if (r->model->train)
         json_object_set_new(job, "train", json_string(r->model->train));
     if (r->framework) {

@@ -161,19 +161,9 @@ int topt_request_experts(const struct topt_request *r)
 int topt_request_places(const struct topt_request *r, int stages)
 {
     const struct topt_hw *hw = r->unlike.groups;
-    int devices = 0;
-    for (int i = 0; hw && i < topt_hw_groups(hw); i++)
-        devices += topt_hw_group_devices(hw, i);
-    int each = devices / stages;
-    if (hw && (stages < topt_hw_groups(hw) || each * stages != devices))
-        return 0;
-    for (int i = 0; hw && i < topt_hw_groups(hw); i++) {
-        int of_node = topt_hw_gpus_per_node(topt_hw_group(hw, i));
-        if (topt_hw_group_devices(hw, i) % each ||
-            (of_node % each && of_node != topt_hw_gpus_per_node(r->hw)))
-            return 0;
-    }
-    return 1;
+    int devices = hw ? topt_hw_max_nodes(hw) * topt_hw_gpus_per_node(hw) : 0;
+    return !hw || (devices % stages == 0 && stages >= topt_hw_groups(hw) &&
+                   topt_hw_groups_made_of(hw, devices / stages));
 }
 
 int topt_request_even_stages(const struct topt_request *r)

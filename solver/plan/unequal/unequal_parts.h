@@ -45,9 +45,6 @@ void topt_unequal_fini(struct topt_unequal *u);
 int64_t topt_most_limit(const struct topt_unequal *u);
 /* The request for the fastest plan on so many devices. */
 struct topt_request topt_request_fastest(const struct topt_request *r, int devices);
-/* The profile as one of like devices with so much more memory each. */
-struct topt_hw *topt_hw_with_memory(const struct topt_hw *hw, int64_t more,
-                                    struct topt_error *err);
 
 /* The fastest plan of the group alone for these rows; 'share' is that of the state which its
  * devices hold.  Borrowed. */
