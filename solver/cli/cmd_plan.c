@@ -20,6 +20,7 @@
 #include "topt_search_cmd.h"
 #include "topt_text.h"
 #include "topt_unequal.h"
+#include "topt_unequal_text.h"
 
 static const struct topt_option plan_options[] = {
     TOPT_EXAMPLE(

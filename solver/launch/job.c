@@ -331,6 +331,9 @@ static int read_uniform(const json_t *plan, struct job *j, struct topt_error *er
         return topt_fail(err, TOPT_ERR_INVAL, "uniform.cp_comm: no such '%.20s'",
                          j->cp_comm);
     j->layers = json_object_get(u, "layers");
+    if (json_is_true(
+            json_object_get(json_object_get(j->plan, "settings"), "unlike_stages")))
+        j->places = json_object_get(json_object_get(j->plan, "predicted"), "stages");
     if (j->pp > 1 && json_array_size(j->layers) != (size_t)(j->pp * j->vp))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "uniform.layers: not the layers of %lld stages of %lld chunks",
@@ -551,6 +554,10 @@ void topt_job_start_torchrun(const struct job *j, const char *command,
                   (long long)j->nodes, (long long)j->per_node);
     if (j->nodes == 1)
         topt_text_add(t, " --standalone");
+    else if (j->places) /* each node has its own place */
+        topt_text_add(t, " --node-rank=\"$NODE_RANK\" \\\n"
+                         "    --master-addr=\"$MASTER_ADDR\" "
+                         "--master-port=\"${MASTER_PORT:-29500}\"");
     else
         topt_text_add(t, " --rdzv-backend=c10d --rdzv-id=\"${SLURM_JOB_ID:-0}\" \\\n"
                          "    --rdzv-endpoint=\"$MASTER_ADDR:${MASTER_PORT:-29500}\"");

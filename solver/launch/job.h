@@ -47,6 +47,8 @@ struct job {
     int sequence_parallel;    /* beside tensor parallelism */
     const json_t
         *layers; /* of each chunk of pipeline stages, in the model's order; NULL: none */
+    /* Of stages on groups of unlike devices, "group" and "gpus" of each; NULL: devices are alike. */
+    const json_t *places;
     enum topt_order_row order; /* their schedule */
     const char *dispatch;      /* how tokens go to experts on other devices, by name */
     const char *cp_comm; /* what attention does over context ranks; "": there are none */

@@ -496,6 +496,53 @@ static int check_stages(const struct job *j, const struct target *t,
     return 0;
 }
 
+/* Say which nodes have which ranks, where stages lie on groups of unlike devices. */
+static int check_places(const struct job *j, struct sheet *s, struct topt_error *err)
+{
+    struct topt_text t = {0};
+    int64_t ranks = 0, first = 0;
+    for (size_t i = 0; i < json_array_size(j->places); i++) {
+        const json_t *stage = json_array_get(j->places, i);
+        const char *group = member(stage, "group");
+        const char *next = member(json_array_get(j->places, i + 1), "group");
+        ranks += topt_json_whole_at(stage, "gpus");
+        if (next && !strcmp(group, next))
+            continue;
+        if (ranks % j->per_node)
+            return topt_fail(
+                err, TOPT_ERR_INFEASIBLE,
+                "the %lld GPUs of %.60s are not whole nodes of %lld, each of "
+                "which one launcher starts",
+                (long long)ranks, group, (long long)j->per_node);
+        topt_text_add(&t, "%s%lld", first ? ", " : "", (long long)first);
+        first += ranks / j->per_node;
+        if (ranks > j->per_node)
+            topt_text_add(&t, " to %lld", (long long)first - 1);
+        topt_text_add(&t, " on %s", group);
+        ranks = 0;
+    }
+    if (j->places && t.s)
+        topt_sheet_script(
+            s,
+            "stages lie on unlike GPUs: start it on each node with NODE_RANK, "
+            "%s, and MASTER_ADDR, node 0",
+            t.s);
+    topt_text_fini(&t);
+    return 0;
+}
+
+/* Slurm gives a job of one part nodes in an order of its own. */
+static int refuse_one_part(const struct job *j, struct topt_error *err)
+{
+    return j->places
+               ? topt_fail(err, TOPT_ERR_INFEASIBLE,
+                           "the plan's stages lie on unlike GPUs, for which a job of "
+                           "Slurm needs several parts, which is not written; topt "
+                           "launch without --sbatch and --env says which ranks "
+                           "are where")
+               : 0;
+}
+
 static int check(const struct job *j, const struct target *t, struct sheet *s,
                  struct topt_error *err)
 {
@@ -513,7 +560,7 @@ static int check(const struct job *j, const struct target *t, struct sheet *s,
                                "for %.20s parameters are sharded over all %lld data "
                                "parallel ranks, not over %lld with replicas",
                                t->name, (long long)j->dp, (long long)j->shard);
-    if (j->pp > 1 && check_stages(j, t, err))
+    if ((j->pp > 1 && check_stages(j, t, err)) || check_places(j, s, err))
         return -1;
     if (j->ep > 1 && !t->experts)
         return topt_job_refuse(j, "megatron", err,
@@ -620,6 +667,8 @@ int topt_launch_environment(const json_t *plan, json_t **ret, struct topt_error 
         return -1;
     if (!j.dp)
         return refuse_own(&j, err);
+    if (refuse_one_part(&j, err))
+        return -1;
     const struct {
         const char *name;
         int64_t value;

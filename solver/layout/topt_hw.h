@@ -160,6 +160,19 @@ int topt_hw_group_devices(const struct topt_hw *hw, int i);
 /* The whole cluster as devices of one group see it: their own rates, memory and links inside a
  * node; beyond it the least link of all.  Has no groups; the caller destroys it. */
 struct topt_hw *topt_hw_among(const struct topt_hw *hw, int i, struct topt_error *err);
+/* As many devices as all groups have, all like those of one group, with so many usable bytes each; the profile with its
+ * groups in this or the reverse order, of which each device has so many usable bytes ('memory', by group); the profile as
+ * one of like devices with so much more memory each.  The caller destroys them. */
+struct topt_hw *topt_hw_all_like(const struct topt_hw *hw, int i, int64_t memory,
+                                 struct topt_error *err);
+struct topt_hw *topt_hw_ordered(const struct topt_hw *hw, int reverse,
+                                const int64_t *memory, struct topt_error *err);
+struct topt_hw *topt_hw_with_memory(const struct topt_hw *hw, int64_t more,
+                                    struct topt_error *err);
+/* Is each group made of parts of so many devices, of one node each or of whole nodes like the others'? */
+int topt_hw_groups_made_of(const struct topt_hw *hw, int devices);
+/* Peak operations a second of a device, in the mean of all groups. */
+double topt_hw_mean_peak(const struct topt_hw *hw, enum topt_dtype t);
 /* Nanoseconds in which a group sends 'bytes' to others and receives as many, in so many steps
  * that wait for one another. */
 int64_t topt_hw_between_ns(const struct topt_hw *hw, int64_t bytes, int steps);

@@ -79,6 +79,9 @@ struct topt_evaluator {
     uint8_t *keep;                 /* as the strategy's */
     int windows;
     int64_t now[TOPT_LIVE_LANES], most[TOPT_LIVE_LANES];
+    /* Of groups of unlike devices that have stages, the next one's, and the router of this one's; NULL: there are none. */
+    struct topt_evaluator *next;
+    struct topt_router *router;
     struct topt_error *err;
 };
 
@@ -537,9 +540,9 @@ static void forget(struct topt_evaluator *a)
     memset(a->op, 0xff, a->nnumbers * sizeof *a->op);
 }
 
-int topt_evaluate_strategy(struct topt_evaluator *a, const struct topt_strategy *s,
-                           struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
-                           struct topt_error *err)
+static int evaluate(struct topt_evaluator *a, const struct topt_strategy *s,
+                    struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
+                    struct topt_error *err)
 {
     const struct topt_model *m = a->k.model;
     a->err = err;
@@ -552,6 +555,18 @@ int topt_evaluate_strategy(struct topt_evaluator *a, const struct topt_strategy 
         return -1;
     }
     return 0;
+}
+
+int topt_evaluate_strategy(struct topt_evaluator *a, const struct topt_strategy *s,
+                           struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
+                           struct topt_error *err)
+{
+    if (evaluate(a, s, ret_cost, ret_peak, err))
+        return -1;
+    for (struct topt_evaluator *b = a->next; b; b = b->next)
+        if (evaluate(b, s, ret_cost, NULL, err))
+            return -1;
+    return a->next ? topt_evaluate_stages(a, s, ret_cost, err) : 0;
 }
 
 static int init(struct topt_evaluator *a, const struct topt_costing *k, int peaks)
@@ -583,8 +598,8 @@ static int init(struct topt_evaluator *a, const struct topt_costing *k, int peak
                : 0;
 }
 
-struct topt_evaluator *topt_evaluator_create(const struct topt_costing *k, int peaks,
-                                             struct topt_error *err)
+static struct topt_evaluator *create(const struct topt_costing *k, int peaks,
+                                     struct topt_error *err)
 {
     struct topt_evaluator *a = calloc(1, sizeof *a);
     if (!a) {
@@ -596,6 +611,27 @@ struct topt_evaluator *topt_evaluator_create(const struct topt_costing *k, int p
         topt_evaluator_destroy(a);
         return NULL;
     }
+    return a;
+}
+
+struct topt_evaluator *topt_evaluator_create(const struct topt_costing *k, int peaks,
+                                             struct topt_error *err)
+{
+    struct topt_group_costings g;
+    struct topt_evaluator *a = NULL, *next = NULL;
+    if (topt_group_costings_init(&g, k, err))
+        return NULL;
+    for (int i = g.n - 1; i >= 0 && (i == g.n - 1 || a); i--, next = a) {
+        if (!(a = create(&g.of[i], peaks && i == 0, err)) || g.n == 1)
+            continue;
+        a->next = next;
+        a->router = g.of[i].router;
+        g.of[i].router = NULL; /* it is the evaluator's now */
+        topt_layers_join(&a->totals.layers, k->hw, next ? &next->totals.layers : NULL);
+    }
+    topt_group_costings_fini(&g);
+    if (!a)
+        topt_evaluator_destroy(next);
     return a;
 }
 
@@ -617,10 +653,17 @@ void topt_evaluator_passes(struct topt_evaluator *a, struct topt_passes *ret)
     a->totals.layers.passes = ret;
 }
 
+void topt_evaluator_cut(struct topt_evaluator *a, const int16_t *layers)
+{
+    a->totals.layers.given = layers;
+}
+
 void topt_evaluator_destroy(struct topt_evaluator *a)
 {
     if (!a)
         return;
+    topt_evaluator_destroy(a->next);
+    topt_router_destroy(a->router);
     free(a->alive);
     topt_totals_fini(&a->totals);
     topt_dataflow_fini(&a->dataflow);

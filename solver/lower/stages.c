@@ -8,6 +8,8 @@
  *     chunks    |        chunk 0         |    chunk 1    | ...   |          the last          |
  *
  * Modules that predict further tokens belong to the last unit, as Megatron-LM has them beside the loss.
+ * Where stages lie on groups of unlike devices, each takes the time of its own group, and units are cut so that
+ * the slowest stage is fastest among the cuts whose stages fit their own devices.
  *
  * The memory of a strategy is that of the stage which holds most: parameters, gradients and states of its
  * chunks, and the most that its passes hold at one time. */
@@ -164,6 +166,13 @@ void topt_layers_fini(struct topt_layers *t)
     *t = (struct topt_layers){.model = NULL};
 }
 
+void topt_layers_join(struct topt_layers *t, const struct topt_hw *whole,
+                      struct topt_layers *next)
+{
+    t->whole = whole;
+    t->next = next;
+}
+
 /* The passes of two chunks as one. */
 struct pair {
     int f, b;
@@ -171,13 +180,19 @@ struct pair {
 };
 
 struct stages {
-    struct topt_layers *t;
+    struct topt_layers
+        *t; /* of the first stage: what is the same for all stages is read from here */
+    const struct topt_layers
+        *of[TOPT_MAX_STAGES]; /* by stage: its pieces, on its own devices */
     const struct topt_strategy *strategy;
     struct topt_error *err;
     const struct topt_order *order;
     struct topt_order_shape shape;
     int nunits, nchunks, lean;
-    int64_t *weight;                /* by unit: the time of its passes */
+    int64_t *weight
+        [TOPT_MAX_STAGES]; /* by stage and unit: the time of its passes; stages alike have one */
+    int64_t room
+        [TOPT_MAX_STAGES]; /* of unlike stages: bytes that units may add up to; 0: any */
     int cut[TOPT_MAX_CHUNKS + 1];   /* by chunk: its first unit */
     int64_t ahead[TOPT_MAX_CHUNKS]; /* by chunk: passes before its stage goes backward */
     struct topt_chunk *chunk;
@@ -187,7 +202,8 @@ struct stages {
     /* How long a chunk's passes wait for the host to start kernels, and for copies to the host and back. */
     int64_t late_ns[TOPT_MAX_CHUNKS], copies_ns[TOPT_MAX_CHUNKS];
     int64_t end_ns[TOPT_MAX_STAGES];
-    int64_t send_ns, waited_ns; /* ... for copies, of the parts that were timed last */
+    int64_t send_ns[TOPT_MAX_CHUNKS]; /* from a chunk to the next, and back */
+    int64_t waited_ns;                /* for copies, of the parts that were timed last */
     struct pair *pairs; /* those that are known, and one more; NULL: passes stand alone */
     int64_t *pair_ns;   /* topt_pipeline.h */
     int64_t saved_ns[TOPT_MAX_STAGES]; /* by a pair, in the mean */
@@ -199,6 +215,17 @@ struct stages {
 static int stage_of(const struct stages *x, int chunk)
 {
     return topt_order_stage(x->order, &x->shape, chunk);
+}
+
+static const struct topt_layers *layers_of(const struct stages *x, int chunk)
+{
+    return x->of[stage_of(x, chunk)];
+}
+
+/* Do stages lie on groups of unlike devices? */
+static int is_unlike(const struct stages *x)
+{
+    return x->t->next != NULL;
 }
 
 /* Have two stages the one table of the first and the last layer? */
@@ -225,36 +252,40 @@ static int64_t passes_ns(const struct topt_piece_time *p)
 /* What a unit adds to the bytes of a chunk's stage at least: what stays, and what the passes keep that are under way. */
 static int64_t unit_bytes(const struct stages *x, int unit, int chunk)
 {
+    const struct topt_layers *t = layers_of(x, chunk);
     int64_t bytes = 0;
     for (int p = from(x, unit); p < from(x, unit + 1); p++) {
         for (int i = 0; i < TOPT_CLASS_COUNT; i++)
-            bytes += x->t->stays[p][i];
-        const struct topt_piece_bytes *b = &x->t->bytes[p];
+            bytes += t->stays[p][i];
+        const struct topt_piece_bytes *b = &t->bytes[p];
         bytes += b->whole + x->ahead[chunk] * (b->kept - b->saved);
     }
     return bytes;
 }
 
 /* Can the units be cut into chunks of no more than 'most', from the last one on, of which no stage holds more than 'room'
- * bytes (0: any)?  'cut' has them; 'spread': each takes about an equal share of what is left, else all that it can. */
+ * bytes (0: any), and no unlike stage more than its own?  'cut' has them; 'spread': each takes about an equal share of
+ * what is left, else all that it can. */
 static int cut_by(struct stages *x, int64_t most, int64_t room, int spread)
 {
     int at = x->nunits;
     int64_t left = 0, held[TOPT_MAX_STAGES] = {0};
     for (int i = 0; i < at; i++)
-        left += x->weight[i];
+        left += x->weight[0][i];
     x->cut[x->nchunks] = at;
     for (int c = x->nchunks - 1; c >= 0; c--) {
+        const int64_t *weight = x->weight[stage_of(x, c)];
         int64_t sum = 0, more = 0, *bytes = &held[stage_of(x, c)];
+        room = is_unlike(x) ? x->room[c] : room;
         int least = at - 1; /* each of the chunks before has a unit, too */
         int64_t share = spread ? left / (c + 1) : most;
-        while (at > c && (at > least || (sum + x->weight[at - 1] <= most &&
-                                         sum + x->weight[at - 1] / 2 <= share))) {
+        while (at > c && (at > least || (sum + weight[at - 1] <= most &&
+                                         sum + weight[at - 1] / 2 <= share))) {
             more = room ? unit_bytes(x, at - 1, c) : 0;
             if (at <= least && *bytes + more > room)
                 break;
             *bytes += more;
-            sum += x->weight[--at];
+            sum += weight[--at];
         }
         if (sum > most || *bytes > room)
             return 0;
@@ -276,8 +307,9 @@ static int cut_by_stages(struct stages *x, int64_t most)
         int64_t *sum = &held[stage];
         int64_t until =
             *sum + (most - *sum) / (x->nchunks / x->shape.stages - taken[stage]++);
-        while (at > c && (at > least || *sum + x->weight[at - 1] <= until))
-            *sum += x->weight[--at];
+        const int64_t *weight = x->weight[stage];
+        while (at > c && (at > least || *sum + weight[at - 1] <= until))
+            *sum += weight[--at];
         if (*sum > most)
             return 0;
         x->cut[c] = at;
@@ -296,7 +328,7 @@ static int64_t cut_evenly(struct stages *x)
     for (int c = 0; c < x->nchunks && each * x->nchunks == u->layers; c++) {
         int64_t sum = 0;
         for (int i = x->cut[c]; i < x->cut[c + 1]; i++)
-            sum += x->weight[i];
+            sum += x->weight[stage_of(x, c)][i];
         most = topt_max(most, sum);
     }
     return most;
@@ -323,7 +355,7 @@ static int64_t least_bytes(const struct stages *x)
 {
     int64_t held[TOPT_MAX_STAGES] = {0}, most = 0;
     for (int i = 0; shares(x) && i < TOPT_CLASS_COUNT; i++)
-        held[x->shape.stages - 1] += x->t->stays[0][i];
+        held[x->shape.stages - 1] += x->of[x->shape.stages - 1]->stays[0][i];
     for (int c = 0; c < x->nchunks; c++) {
         int64_t *bytes = &held[stage_of(x, c)];
         for (int u = x->cut[c]; u < x->cut[c + 1]; u++)
@@ -335,11 +367,17 @@ static int64_t least_bytes(const struct stages *x)
 
 /* Chunks of equally many layers where that is about as good as any cut; else those whose slowest is
  * fastest, and if 'lean' of such the ones whose stages hold least.  Of more chunks than units those
- * before the last have nothing.  A last unit that alone takes longer than any chunk need (it has the loss, and modules
- * that predict further tokens) leaves fewer layers to the other chunks of its stage. */
+ * before the last have nothing.  Where no cut leaves unlike stages their room, the one without.  A last unit that
+ * alone takes longer than any chunk need (it has the loss, and modules that predict further tokens) leaves fewer layers
+ * to the other chunks of its stage. */
 static void cut_units(struct stages *x)
 {
     int64_t all = 0, high, low = 0, even = cut_evenly(x);
+    const int16_t *given = x->t->given;
+    for (int c = 1; c < x->nchunks && given; c++)
+        x->cut[c] = (c > 1 ? x->cut[c - 1] : x->t->units.first) + given[c - 1];
+    if (given)
+        return;
     if (even && x->t->settings->even_stages)
         return;
     for (int c = 0; c <= x->nchunks && x->nchunks > x->nunits; c++)
@@ -347,17 +385,26 @@ static void cut_units(struct stages *x)
     if (x->nchunks > x->nunits)
         return;
     for (int i = 0; i < x->nunits; i++) {
-        low = topt_max(low, x->weight[i]);
-        all += x->weight[i];
+        int64_t least = INT64_MAX, most = 0;
+        for (int s = 0; s < x->shape.stages; s++) {
+            least = topt_min(least, x->weight[s][i]);
+            most = topt_max(most, x->weight[s][i]);
+        }
+        low = topt_max(low, least);
+        all += most;
     }
     high = least_cut(x, low, all, 0);
-    if (even && even <= high + high / 100)
+    if (even && even <= high + high / 100 && !x->room[0])
         (void)cut_evenly(x);
-    else if (high == x->weight[x->nunits - 1] && x->nchunks > x->shape.stages) {
+    else if (high == x->weight[0][x->nunits - 1] && x->nchunks > x->shape.stages) {
         (void)cut_by_stages(x, least_cut(x, low, all, BY_STAGES));
         return;
-    } else if (!cut_by(x, high, 0, 1))
-        (void)cut_by(x, high, 0, 0);
+    } else if (is_unlike(x) || !cut_by(x, high, 0, 1)) {
+        if (!cut_by(x, high, 0, 0)) {
+            memset(x->room, 0, sizeof x->room);
+            (void)cut_by(x, high, 0, 0);
+        }
+    }
     if (x->lean && !cut_by(x, high, least_cut(x, 1, least_bytes(x), high), 0))
         (void)cut_by(x, high, 0, 0);
 }
@@ -371,13 +418,14 @@ enum {
     NO_WEIGHTS = 1 << TOPT_DURING_COUNT /* without gradients of parameters */
 };
 
-/* Some parts of a step (bits) of the pieces between two units, in one micro-batch; how many pieces. */
-static int pieces_of(const struct stages *x, int first, int last, int parts,
+/* Some parts of a step (bits) of a chunk's pieces, in one micro-batch; how many pieces. */
+static int pieces_of(const struct stages *x, int chunk, int parts,
                      struct topt_piece_time *ret)
 {
+    const struct topt_piece_time *spent = layers_of(x, chunk)->spent;
     int n = 0;
-    for (int p = from(x, first); p < from(x, last); p++, n++) {
-        ret[n] = x->t->spent[p];
+    for (int p = from(x, x->cut[chunk]); p < from(x, x->cut[chunk + 1]); p++, n++) {
+        ret[n] = spent[p];
         for (int d = 0; d < TOPT_DURING_COUNT; d++) {
             struct topt_part_time *t = &ret[n].at[d];
             int64_t rounds = d == TOPT_DURING_FORWARD || d == TOPT_DURING_BACKWARD
@@ -400,11 +448,10 @@ static int pieces_of(const struct stages *x, int first, int last, int parts,
 /* The time of such parts, and how much of it the device waits for the host to start kernels.  Copies of activations to
  * the host go on beside the next pass, and those of the last group come back during the one before
  * (pre_reload_last_layer of Megatron-LM's offloading). */
-static int part_ns(struct stages *x, int first, int last, int parts, int64_t *ret,
-                   int64_t *late)
+static int part_ns(struct stages *x, int chunk, int parts, int64_t *ret, int64_t *late)
 {
     int64_t sum = 0, aside = 0, host = 0, copies = 0;
-    int last_saved = -1, n = pieces_of(x, first, last, parts, x->time);
+    int last_saved = -1, n = pieces_of(x, chunk, parts, x->time);
     for (int i = 0; i < n; i++)
         for (int d = 0; d < TOPT_DURING_COUNT; d++) {
             const struct topt_part_time *t = &x->time[i].at[d];
@@ -424,7 +471,7 @@ static int part_ns(struct stages *x, int first, int last, int parts, int64_t *re
     if (!aside && !copies && 2 * host < sum)
         return 0;
     struct topt_training_step step = {x->time, NULL, n, 1};
-    if (topt_step_run(x->t->schedule, &step, ret, late, NULL, x->err))
+    if (topt_step_run(layers_of(x, chunk)->schedule, &step, ret, late, NULL, x->err))
         return -1;
     *ret = topt_max(*ret, copies);
     x->waited_ns += copies ? *ret - sum - *late : 0;
@@ -433,23 +480,24 @@ static int part_ns(struct stages *x, int first, int last, int parts, int64_t *re
 
 /* Bytes of a pass: forward the most that its pieces hold beside what they keep, backward the most that
  * the chunk's own step holds.  Parameters that are whole from forward to backward stay so. */
-static int find_bytes(struct stages *x, int first, int last, struct topt_chunk *c)
+static int find_bytes(struct stages *x, int chunk, struct topt_chunk *c)
 {
+    const struct topt_layers *t = layers_of(x, chunk);
     int64_t held[TOPT_HELD_COUNT], grown = 0, most = 0, ns, late;
     int n = 0, saves = 0;
-    for (int p = from(x, first); p < from(x, last); p++, n++) {
+    for (int p = from(x, x->cut[chunk]); p < from(x, x->cut[chunk + 1]); p++, n++) {
         struct topt_piece_bytes *b = &x->bytes[n];
-        *b = x->t->bytes[p];
+        *b = t->bytes[p];
         b->whole = b->gradient = 0;
-        x->time[n] = (struct topt_piece_time){.unit = x->t->spent[p].unit};
+        x->time[n] = (struct topt_piece_time){.unit = t->spent[p].unit};
         saves |= b->saved > 0;
         grown += b->kept - b->saved;
         most = topt_max(most, grown + b->saved + b->work[0] + b->waiting[0]);
     }
     if (saves) /* copies take their time */
-        (void)pieces_of(x, first, last, FORWARD | BACKWARD, x->time);
+        (void)pieces_of(x, chunk, FORWARD | BACKWARD, x->time);
     struct topt_training_step step = {x->time, x->bytes, n, 1};
-    if (topt_step_run(x->t->schedule, &step, &ns, &late, held, x->err))
+    if (topt_step_run(t->schedule, &step, &ns, &late, held, x->err))
         return -1;
     c->kept = grown;
     c->during[0][TOPT_HELD_WORK] = topt_max(most - grown, (int64_t)0);
@@ -460,8 +508,9 @@ static int find_bytes(struct stages *x, int first, int last, struct topt_chunk *
 
 /* Gradients of what operators with parameters made, from which those of parameters follow; of products in few bits as
  * these were cast. */
-static int64_t weights_bytes(const struct stages *x, int first, int last)
+static int64_t weights_bytes(const struct stages *x, int chunk)
 {
+    int first = x->cut[chunk], last = x->cut[chunk + 1];
     const struct topt_model *m = x->t->model;
     const struct topt_settings *s = x->t->settings;
     int64_t bytes = 0;
@@ -482,31 +531,32 @@ static int64_t weights_bytes(const struct stages *x, int first, int last)
 }
 
 /* A backward pass in two parts. */
-static int split(struct stages *x, int first, int last, struct topt_chunk *c)
+static int split(struct stages *x, int chunk, struct topt_chunk *c)
 {
     int64_t inputs, late;
-    if (part_ns(x, first, last, BACKWARD | NO_WEIGHTS, &inputs, &late))
+    if (part_ns(x, chunk, BACKWARD | NO_WEIGHTS, &inputs, &late))
         return -1;
     c->weights_ns = topt_max(c->ns[1] - inputs, (int64_t)0);
-    c->weights_kept = weights_bytes(x, first, last);
+    c->weights_kept = weights_bytes(x, chunk);
     return 0;
 }
 
 /* Is a chunk like the one before it, so that its passes are? */
 static int like_before(const struct stages *x, int c)
 {
-    if (!c || x->cut[c + 1] - x->cut[c] != x->cut[c] - x->cut[c - 1])
+    if (!c || x->cut[c + 1] - x->cut[c] != x->cut[c] - x->cut[c - 1] ||
+        layers_of(x, c) != layers_of(x, c - 1))
         return 0;
+    const struct topt_layers *t = layers_of(x, c);
     int a = from(x, x->cut[c - 1]), b = from(x, x->cut[c]);
     int n = from(x, x->cut[c + 1]) - b;
     if (n != b - a)
         return 0;
     for (int i = 0; i < n; i++) {
-        struct topt_piece_bytes held = x->t->bytes[b + i];
-        held.layer = x->t->bytes[a + i].layer;
-        if (memcmp(x->t->spent[a + i].at, x->t->spent[b + i].at,
-                   sizeof x->t->spent[a].at) ||
-            memcmp(&held, &x->t->bytes[a + i], sizeof held))
+        struct topt_piece_bytes held = t->bytes[b + i];
+        held.layer = t->bytes[a + i].layer;
+        if (memcmp(t->spent[a + i].at, t->spent[b + i].at, sizeof t->spent[a].at) ||
+            memcmp(&held, &t->bytes[a + i], sizeof held))
             return 0;
     }
     return 1;
@@ -515,11 +565,12 @@ static int like_before(const struct stages *x, int c)
 /* Of all micro-batches, where passes run as one: less what moving takes of computing. */
 static int64_t hidden_ns(const struct stages *x, int c)
 {
+    const struct topt_layers *t = layers_of(x, c);
     int64_t ns = 0;
     for (int p = from(x, x->cut[c]); p < from(x, x->cut[c + 1]) && x->order->pairs; p++)
         for (int d = 0; d < TOPT_DURING_COUNT; d++)
-            ns += x->t->spent[p].at[d].exchange_ns;
-    return (int64_t)((1 - topt_dispatch_share(x->t->settings, x->t->hw)) * (double)ns);
+            ns += t->spent[p].at[d].exchange_ns;
+    return (int64_t)((1 - topt_dispatch_share(t->settings, t->hw)) * (double)ns);
 }
 
 static int find_chunks(struct stages *x)
@@ -537,10 +588,9 @@ static int find_chunks(struct stages *x)
             continue;
         }
         x->waited_ns = 0;
-        if (part_ns(x, x->cut[c], x->cut[c + 1], FORWARD, &chunk->ns[0], &late[0]) ||
-            part_ns(x, x->cut[c], x->cut[c + 1], BACKWARD, &chunk->ns[1], &late[1]) ||
-            find_bytes(x, x->cut[c], x->cut[c + 1], chunk) ||
-            (x->order->splits && split(x, x->cut[c], x->cut[c + 1], chunk)))
+        if (part_ns(x, c, FORWARD, &chunk->ns[0], &late[0]) ||
+            part_ns(x, c, BACKWARD, &chunk->ns[1], &late[1]) || find_bytes(x, c, chunk) ||
+            (x->order->splits && split(x, c, chunk)))
             return -1;
         x->late_ns[c] = late[0] + late[1];
         x->copies_ns[c] = x->waited_ns;
@@ -558,13 +608,13 @@ static int find_pair(struct stages *x, int f, int b, int64_t *ret)
         p++;
     if (!p->ns) {
         struct topt_pass_pieces forward = {.time = x->time}, backward;
-        forward.n = pieces_of(x, x->cut[f], x->cut[f + 1], FORWARD, x->time);
+        forward.n = pieces_of(x, f, FORWARD, x->time);
         backward.time = x->time + forward.n;
-        backward.n =
-            pieces_of(x, x->cut[b], x->cut[b + 1], BACKWARD, x->time + forward.n);
+        backward.n = pieces_of(x, b, BACKWARD, x->time + forward.n);
         *p = (struct pair){f, b, 0};
         if (topt_step_pair(x->t->schedule, forward, backward,
-                           topt_dispatch_share(x->t->settings, x->t->hw), &p->ns, x->err))
+                           topt_dispatch_share(x->t->settings, layers_of(x, f)->hw),
+                           &p->ns, x->err))
             return -1;
     }
     *ret = p->ns;
@@ -612,26 +662,38 @@ static int64_t sent_bytes(const struct stages *x)
     return most;
 }
 
-/* Stages that share a node talk inside of it, where all do; else devices of a node share its way out. */
-static struct topt_group between(const struct stages *x)
+/* What each device of a stage and its counterpart in another exchange, by one collective of the two.  Stages that share
+ * a node talk inside of it, where all of a group do; else devices of a node share its way out.  Between groups of unlike
+ * devices all of a stage's share the link. */
+static int64_t between_ns(const struct stages *x, int a, int b, enum topt_collective how,
+                          int64_t bytes)
 {
     const struct topt_mesh *mesh = x->t->mesh;
-    int inside = mesh->nodes == 1 &&
-                 mesh->per_node * x->shape.stages <= topt_hw_gpus_per_node(x->t->hw);
-    return inside ? (struct topt_group){1, 2, mesh->per_node}
-                  : (struct topt_group){2, 1, mesh->per_node};
+    const struct topt_hw *hw = x->of[a]->hw;
+    int stages = 0, steps = how == TOPT_ALL_REDUCE ? 2 : 1; /* the two send half, twice */
+    if (x->of[a] != x->of[b])
+        return topt_hw_between_ns(x->t->whole, bytes * mesh->devices, steps);
+    for (int s = 0; s < x->shape.stages; s++)
+        stages += x->of[s] == x->of[a];
+    int inside = mesh->nodes == 1 && mesh->per_node * stages <= topt_hw_gpus_per_node(hw);
+    struct topt_group pair = inside ? (struct topt_group){1, 2, mesh->per_node}
+                                    : (struct topt_group){2, 1, mesh->per_node};
+    return topt_hw_collective_ns(hw, how, pair, bytes);
 }
 
 /* The time after a stage's last pass; tables that both ends share have their gradients added up. */
 static int find_ends(struct stages *x)
 {
-    struct topt_group pair = between(x);
-    x->send_ns = topt_hw_collective_ns(x->t->hw, TOPT_PERMUTE, pair, sent_bytes(x));
-    int64_t more = 0;
+    int64_t more = 0, sent = sent_bytes(x);
     for (int c = 0; c < x->nchunks; c++) {
         int64_t with, late, without = x->chunk[c].ns[1];
+        if (c && !is_unlike(x))
+            x->send_ns[c] = x->send_ns[0];
+        else if (c + 1 < x->nchunks)
+            x->send_ns[c] =
+                between_ns(x, stage_of(x, c), stage_of(x, c + 1), TOPT_PERMUTE, sent);
         if (!like_before(x, c)) {
-            if (part_ns(x, x->cut[c], x->cut[c + 1], BACKWARD | ENDS, &with, &late))
+            if (part_ns(x, c, BACKWARD | ENDS, &with, &late))
                 return -1;
             more = topt_max(with - without, (int64_t)0);
         }
@@ -639,9 +701,10 @@ static int find_ends(struct stages *x)
     }
     if (shares(x)) {
         int64_t bytes = x->t->stays[0][TOPT_CLASS_GRAD];
-        int64_t ns = topt_hw_collective_ns(x->t->hw, TOPT_ALL_REDUCE, pair, bytes);
+        int last = x->shape.stages - 1;
+        int64_t ns = between_ns(x, 0, last, TOPT_ALL_REDUCE, bytes);
         x->end_ns[0] += ns;
-        x->end_ns[x->shape.stages - 1] += ns;
+        x->end_ns[last] += ns;
     }
     return 0;
 }
@@ -650,17 +713,18 @@ static int find_ends(struct stages *x)
 
 static void add_stays(const struct stages *x, int stage, int64_t ret[TOPT_CLASS_COUNT])
 {
+    const struct topt_layers *t = x->of[stage];
     for (int own = 0; own < x->shape.chunks; own++) {
         int c = topt_order_chunk(x->order, &x->shape, stage, own);
         for (int p = from(x, x->cut[c]); p < from(x, x->cut[c + 1]); p++) {
             for (int i = 0; i < TOPT_CLASS_COUNT; i++)
-                ret[i] += x->t->stays[p][i];
-            ret[TOPT_CLASS_BUFFERS] += x->t->bytes[p].whole;
+                ret[i] += t->stays[p][i];
+            ret[TOPT_CLASS_BUFFERS] += t->bytes[p].whole;
         }
     }
     for (int i = 0; shares(x) && stage == x->shape.stages - 1 && i < TOPT_CLASS_COUNT;
          i++)
-        ret[i] += x->t->stays[0][i];
+        ret[i] += t->stays[0][i];
 }
 
 /* A stage begins when the first micro-batch has come through the chunks before its own, works through all, and then
@@ -679,8 +743,22 @@ static int64_t least_ns(const struct stages *x)
         }
         int64_t last = x->order->splits ? 0 : back + x->end_ns[0];
         most = topt_max(most, ns + topt_max(x->end_ns[s], last));
-        before += x->chunk[s].ns[0] + x->send_ns;
-        back += x->chunk[s].ns[1] + x->send_ns;
+        before += x->chunk[s].ns[0] + x->send_ns[s];
+        back += x->chunk[s].ns[1] + x->send_ns[s];
+    }
+    return most;
+}
+
+/* The same of unlike stages, by what their units compute and wait for alone. */
+static int64_t weights_ns(const struct stages *x)
+{
+    int64_t most = 0, before = 0;
+    for (int s = 0; s < x->shape.stages; s++) {
+        int64_t ns = 0;
+        for (int u = x->cut[s]; u < x->cut[s + 1]; u++)
+            ns += x->weight[s][u];
+        most = topt_max(most, ns + before);
+        before += x->order->splits ? 0 : ns / x->shape.micro_batches;
     }
     return most;
 }
@@ -692,16 +770,16 @@ static int64_t host_bytes(const struct stages *x, int stage)
     for (int own = 0; own < x->shape.chunks; own++) {
         int c = topt_order_chunk(x->order, &x->shape, stage, own);
         for (int p = from(x, x->cut[c]); p < from(x, x->cut[c + 1]); p++)
-            bytes += x->ahead[c] * x->t->bytes[p].saved;
+            bytes += x->ahead[c] * x->of[stage]->bytes[p].saved;
     }
     return bytes;
 }
 
-/* The bytes of the stage that holds most are the strategy's. */
+/* The bytes of the stage that holds most, as a share of what its device has, are the strategy's. */
 static void put_bytes(struct stages *x, const struct topt_pipeline_held *held,
                       struct topt_strategy_cost *cost)
 {
-    cost->memory_bytes = -1;
+    double most = -1;
     for (int s = 0; s < x->shape.stages; s++) {
         int64_t stays[TOPT_CLASS_COUNT] = {[TOPT_CLASS_BUFFERS] = cost->sum.beside_bytes};
         add_stays(x, s, stays);
@@ -711,8 +789,12 @@ static void put_bytes(struct stages *x, const struct topt_pipeline_held *held,
             x->ret->bytes[s] += held[s].bytes[i];
         if (x->t->settings->offload & TOPT_OFFLOAD_MODULES)
             cost->host_bytes = topt_max(cost->host_bytes, host_bytes(x, s));
-        if (x->ret->bytes[s] <= cost->memory_bytes)
+        double share =
+            (double)x->ret->bytes[s] / (double)topt_hw_memory_bytes(x->of[s]->hw);
+        if (share <= most)
             continue;
+        most = share;
+        x->ret->most = s;
         cost->memory_bytes = x->ret->bytes[s];
         memcpy(cost->sum.class_bytes, stays, sizeof stays);
         cost->sum.class_bytes[TOPT_CLASS_KEPT] += held[s].bytes[TOPT_HELD_KEPT];
@@ -771,6 +853,26 @@ static void put_time(struct stages *x, int64_t ns, struct topt_strategy_cost *co
     sum->basis_ns[last] += left;
 }
 
+/* The sums of all pieces on devices of the first group become those of each unit on its own stage's devices, by the
+ * time of its passes. */
+static void sum_unlike(const struct stages *x, struct topt_fragment_cost *sum)
+{
+    struct topt_fragment_cost all = {.compute_ns = 0};
+    for (int s = 0; s < x->shape.stages; s++) {
+        const struct topt_fragment_cost *of = &x->of[s]->summed;
+        double own = 0, whole = 0;
+        for (int i = 0; i < x->nunits; i++) {
+            whole += (double)x->weight[s][i];
+            own += i >= x->cut[s] && i < x->cut[s + 1] ? (double)x->weight[s][i] : 0;
+        }
+        all.compute_ns += (int64_t)(own / whole * (double)of->compute_ns);
+        for (int b = 0; b < TOPT_BASIS_COUNT; b++)
+            all.basis_ns[b] += (int64_t)(own / whole * (double)of->basis_ns[b]);
+    }
+    sum->compute_ns = all.compute_ns;
+    memcpy(sum->basis_ns, all.basis_ns, sizeof sum->basis_ns);
+}
+
 static int run(struct stages *x, struct topt_strategy_cost *cost)
 {
     struct topt_pipeline_held held[TOPT_MAX_STAGES];
@@ -787,15 +889,40 @@ static int run(struct stages *x, struct topt_strategy_cost *cost)
         return -1;
     x->ret->stages = x->shape.stages;
     put_bytes(x, held, cost);
+    if (is_unlike(x))
+        sum_unlike(x, &cost->sum);
     put_time(x, ns, cost);
     return 0;
 }
 
+/* Groups of unlike devices have whole stages, one after the other in the order of the profile. */
+static int place(struct stages *x, int64_t *weight)
+{
+    int stage = 0, group = 0, devices = x->t->mesh->devices;
+    for (struct topt_layers *t = x->t; t; t = t->next, group++) {
+        int stages = is_unlike(x) ? topt_hw_group_devices(x->t->whole, group) / devices
+                                  : x->shape.stages;
+        for (int i = 0; i < x->nunits; i++)
+            for (int p = from(x, i); p < from(x, i + 1); p++)
+                weight[i] += passes_ns(&t->spent[p]);
+        for (int s = 0; s < stages && stage < x->shape.stages; s++, stage++) {
+            x->of[stage] = t;
+            x->ret->group[stage] = (int8_t)group;
+            x->weight[stage] = weight;
+        }
+        weight += x->nunits;
+    }
+    return !is_unlike(x) || (stage == x->shape.stages &&
+                             topt_hw_groups_made_of(x->t->whole, devices))
+               ? 0
+               : topt_fail(
+                     x->err, TOPT_ERR_INVAL,
+                     "the groups of %s are not made of %d stages of %d devices each",
+                     topt_hw_name(x->t->whole), x->shape.stages, devices);
+}
+
 static int find_all(struct stages *x, struct topt_strategy_cost *cost)
 {
-    for (int i = 0; i < x->nunits; i++)
-        for (int p = from(x, i); p < from(x, i + 1); p++)
-            x->weight[i] += passes_ns(&x->t->spent[p]);
     for (int c = 0; c < x->nchunks; c++) {
         struct topt_order_plan plan;
         topt_order_plan(x->order, &x->shape, stage_of(x, c), &plan);
@@ -809,7 +936,9 @@ static int find_all(struct stages *x, struct topt_strategy_cost *cost)
         x->ret->layers[c] =
             (int16_t)topt_stage_units_layers(&x->t->units, x->cut[c], x->cut[c + 1]);
     cost->memory_bytes = least_bytes(x);
-    if (x->t->memory_limit && cost->memory_bytes > x->t->memory_limit)
+    if (x->t->memory_limit && cost->memory_bytes > x->t->memory_limit && !is_unlike(x))
+        return 0;
+    if (is_unlike(x) && x->t->time_limit && weights_ns(x) > x->t->time_limit)
         return 0;
     if (find_chunks(x) || find_ends(x))
         return -1;
@@ -833,8 +962,24 @@ static int check(const struct stages *x)
                : 0;
 }
 
+/* Unlike stages get as much room for units as their devices leave them; 0: all fit. */
+static int make_room(const struct stages *x, int64_t *room)
+{
+    int over = 0;
+    for (int s = 0; s < x->shape.stages; s++) {
+        room[s] = topt_hw_memory_bytes(x->of[s]->hw) - x->ret->bytes[s];
+        over |= room[s] < 0;
+        for (int u = x->cut[s]; u < x->cut[s + 1]; u++)
+            room[s] += unit_bytes(x, u, s);
+        room[s] = topt_max(room[s], (int64_t)1);
+    }
+    return over;
+}
+
+/* 'room': of unlike stages, what they have, and then what they should have, where '*ret_more'; NULL: they are alike. */
 static int cost_by(struct topt_layers *t, const struct topt_strategy *s, int lean,
-                   struct topt_strategy_cost *cost, struct topt_error *err)
+                   int64_t *room, int *ret_more, struct topt_strategy_cost *cost,
+                   struct topt_error *err)
 {
     const struct topt_settings *o = t->settings;
     size_t units = (size_t)t->units.n + 1, pieces = (size_t)t->npieces + 1;
@@ -850,15 +995,19 @@ static int cost_by(struct topt_layers *t, const struct topt_strategy *s, int lea
     *cost = (struct topt_strategy_cost){.sum = t->summed};
     if (check(&x))
         return -1;
-    x.weight = calloc(units, sizeof *x.weight);
+    for (int i = 0; room && i < x.shape.stages; i++)
+        x.room[i] = room[i];
+    int64_t *weight = calloc(units * TOPT_HW_GROUPS, sizeof *weight);
     x.chunk = calloc((size_t)x.nchunks, sizeof *x.chunk);
     /* Each is set as a whole before it is read. */
     x.time = malloc(2 * pieces * sizeof *x.time); /* of two chunks at once */
     x.bytes = malloc(pieces * sizeof *x.bytes);
-    int rc = x.weight && x.chunk && x.time && x.bytes
-                 ? find_all(&x, cost)
+    int rc = weight && x.chunk && x.time && x.bytes
+                 ? place(&x, weight) || find_all(&x, cost)
                  : topt_nomem(err, "pipeline stages");
-    free(x.weight);
+    if (room && !rc)
+        *ret_more = cost->stage.stages && (!room[0] || x.room[0]) && make_room(&x, room);
+    free(weight);
     free(x.chunk);
     free(x.time);
     free(x.bytes);
@@ -867,18 +1016,98 @@ static int cost_by(struct topt_layers *t, const struct topt_strategy *s, int lea
     return rc;
 }
 
+/* By how large a part of its device's memory the stage that has most is over that; 0: all fit. */
+static double over(const struct topt_layers *t, const struct topt_stage_costs *c)
+{
+    const struct topt_hw *hw = topt_hw_group(t->whole, c->group[c->most]);
+    double share = (double)c->bytes[c->most] / (double)topt_hw_memory_bytes(hw);
+    return share > 1 ? share - 1 : 0;
+}
+
+/* Some layers of a stage go to another where that fits better, or takes less time: 1 where it does.  '*runs': how many
+ * schedules may still be run for that. */
+static int move_layers(struct topt_layers *t, const struct topt_strategy *s, int from,
+                       int to, int layers, struct topt_strategy_cost *best, int *runs,
+                       struct topt_error *err)
+{
+    int last = best->stage.stages - 1, ends = t->units.first + t->units.layers;
+    int may_have_none =
+        (from == 0 && t->units.first) || (from == last && t->units.n > ends);
+    struct topt_strategy_cost cost;
+    int16_t given[TOPT_MAX_CHUNKS];
+    memcpy(given, best->stage.layers, sizeof given);
+    if (from == to || given[from] - layers < !may_have_none)
+        return 0;
+    given[from] = (int16_t)(given[from] - layers);
+    given[to] = (int16_t)(given[to] + layers);
+    double now = over(t, &best->stage);
+    t->given = given;
+    t->time_limit = now > 0 ? 0 : best->time_ns;
+    int rc = cost_by(t, s, 0, NULL, NULL, &cost, err);
+    t->given = NULL;
+    t->time_limit = 0;
+    if (rc || !cost.stage.stages) /* it takes longer in any case */
+        return rc;
+    --*runs;
+    double then = over(t, &cost.stage);
+    if (then > now || (then == now && cost.time_ns >= best->time_ns))
+        return 0;
+    *best = cost;
+    return 1;
+}
+
+/* ... of groups of unlike devices by the slowest stage's time and for their memory, and then by the whole step's time,
+ * which the first pass of each stage and its end are part of. */
+static int cost_unlike(struct topt_layers *t, const struct topt_strategy *s,
+                       struct topt_strategy_cost *cost, struct topt_error *err)
+{
+    enum {
+        TIMES = 3,
+        MOST = 8,
+        PASSES = 256
+    }; /* of stages that are run, by which a schedule's time goes */
+    int64_t room[TOPT_MAX_STAGES] = {0}, time_limit = t->time_limit;
+    int more = 1, rc = 0;
+    if (t->settings->stage_chunks > 1)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "stages of unlike devices have one chunk each");
+    t->time_limit += time_limit / 4; /* what moves may save */
+    for (int i = 0; i < TIMES && more && !rc; i++)
+        rc = cost_by(t, s, 0, room, &more, cost, err);
+    t->time_limit = 0;
+    int fixed = rc || t->given || t->settings->even_stages;
+    int n = cost->stage.stages, runs = n ? PASSES / n : 0;
+    for (int layers = fixed || rc ? 0 : MOST; layers; layers /= 2)
+        for (int i = 0, left = n * n; left > 0 && runs > 0 && !rc;
+             i = (i + 1) % (n * n), left--) {
+            int moved = move_layers(t, s, i / n, i % n, layers, cost, &runs, err);
+            rc = moved < 0;
+            left = moved > 0 ? n * n : left;
+        }
+    t->time_limit = time_limit;
+    if (!rc && t->passes && !fixed) { /* those of the cut that was found */
+        struct topt_strategy_cost found = *cost;
+        t->given = found.stage.layers;
+        rc = cost_by(t, s, 0, NULL, NULL, cost, err);
+        t->given = NULL;
+    }
+    return rc;
+}
+
 /* What a device can't hold is cut for memory, which does not depend on what is asked. */
 int topt_stages_cost(struct topt_layers *t, const struct topt_strategy *s,
                      struct topt_strategy_cost *cost, struct topt_error *err)
 {
     struct topt_strategy_cost lean;
-    int rc = cost_by(t, s, 0, cost, err);
+    if (t->next)
+        return cost_unlike(t, s, cost, err);
+    int rc = cost_by(t, s, 0, NULL, NULL, cost, err);
     if (rc || cost->memory_bytes <= topt_hw_memory_bytes(t->hw))
         return rc;
-    rc = cost_by(t, s, 1, &lean, err);
+    rc = cost_by(t, s, 1, NULL, NULL, &lean, err);
     if (!rc && lean.memory_bytes < cost->memory_bytes)
         *cost = lean;
     else if (!rc && t->passes) /* those of the strategy's own cut */
-        rc = cost_by(t, s, 0, cost, err);
+        rc = cost_by(t, s, 0, NULL, NULL, cost, err);
     return rc;
 }

@@ -621,6 +621,9 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
     if (t->layers.stays) {
         fold_bytes(t);
         t->layers.summed = cost.sum;
+        *ret = cost;
+        if (t->layers.whole) /* other groups are to be filled, too */
+            return 0;
         if (topt_stages_cost(&t->layers, st, ret, err))
             return -1;
         put_host_of_stages(t, ret);
@@ -777,21 +780,45 @@ static int cost_pieces(struct plain *x)
     return 0;
 }
 
-int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy *st,
-                       struct topt_strategy_cost *ret, struct topt_error *err)
+static int cost_plain(const struct topt_costing *k, const struct topt_strategy *st,
+                      struct topt_totals *t, struct topt_strategy_cost *ret,
+                      struct topt_error *err)
 {
     struct plain x = {.k = k, .st = st, .err = err};
-    struct topt_totals t = {.model = NULL};
     x.op = calloc((size_t)k->model->nops + 1, sizeof *x.op);
     x.hub = calloc((size_t)k->model->ntensors + 1, sizeof *x.hub);
     int rc = ((topt_pieces_init(&x.pieces, k->model) || !x.op || !x.hub) &&
               topt_nomem(err, "a strategy's cost")) ||
-             topt_settings_fit(k->model, k->settings, err) ||
-             topt_totals_init(&t, k, err) || cost_pieces(&x) ||
-             topt_totals_sum(&t, st, &x.pieces, ret, err);
-    topt_totals_fini(&t);
+             cost_pieces(&x) || topt_totals_sum(t, st, &x.pieces, ret, err);
     topt_pieces_fini(&x.pieces);
     free(x.op);
     free(x.hub);
+    return rc ? -1 : 0;
+}
+
+int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy *st,
+                       struct topt_strategy_cost *ret, struct topt_error *err)
+{
+    struct topt_group_costings g;
+    struct topt_totals *t = calloc(TOPT_HW_GROUPS, sizeof *t);
+    int rc =
+        t ? topt_group_costings_init(&g, k, err) : topt_nomem(err, "a strategy's cost");
+    if (rc) {
+        free(t);
+        return -1;
+    }
+    rc = topt_settings_fit(k->model, k->settings, err);
+    for (int i = 0; i < g.n && !rc; i++) {
+        rc = topt_totals_init(&t[i], &g.of[i], err);
+        if (g.n > 1)
+            topt_layers_join(&t[i].layers, k->hw, i + 1 < g.n ? &t[i + 1].layers : NULL);
+        rc = rc || cost_plain(&g.of[i], st, &t[i], ret, err);
+    }
+    if (!rc && g.n > 1)
+        rc = topt_stages_cost(&t[0].layers, st, ret, err);
+    for (int i = 0; i < g.n; i++)
+        topt_totals_fini(&t[i]);
+    topt_group_costings_fini(&g);
+    free(t);
     return rc ? -1 : 0;
 }

@@ -221,6 +221,8 @@ struct topt_settings {
     int64_t stages, stage_chunks;
     enum topt_order_row order;
     int even_stages; /* each chunk has as many layers as the others */
+    /* Stages lie on the groups of unlike devices of the profile, in its order, each on one; the mesh is that of a stage. */
+    int unlike_stages;
     /* Under by_schedule: the time in which the host starts one kernel, beside the device's work; 0: it is
      * never late. */
     int64_t host_ns;
@@ -821,8 +823,8 @@ int64_t topt_round_transient(int64_t bytes);
  * Where the schedule says what is held (settings.by_schedule), all terms are those of the moment
  * when that is most, with 'crossing' 1. */
 /* Pipeline stages: the layers of each chunk, in the model's order, and what each stage holds and
- * computes.  Time and bytes of the strategy are then those of the whole step and of the stage that holds
- * most; compute_ns and network_ns are means over stages, and idle_ns is what is left of the time: the
+ * computes.  Time and bytes of the strategy are then those of the whole step and of the stage 'most';
+ * compute_ns and network_ns are means over stages, and idle_ns is what is left of the time: the
  * bubble, and communication that a stage waits for. */
 enum {
     TOPT_MAX_STAGES = 64,
@@ -833,6 +835,8 @@ struct topt_stage_costs {
     int stages, chunks; /* of all stages; 0: there are none */
     int16_t layers[TOPT_MAX_CHUNKS];
     int64_t bytes[TOPT_MAX_STAGES], busy_ns[TOPT_MAX_STAGES];
+    int most; /* the stage that holds most, of unlike ones as a share of its device's memory */
+    int8_t group[TOPT_MAX_STAGES]; /* of unlike stages, on which each lies */
     int64_t idle_ns;
 };
 
@@ -882,6 +886,16 @@ int topt_cost_groups(const struct topt_costing *k, const struct topt_strategy *s
                      struct topt_group_costs *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Costings by the devices of each group, where settings.unlike_stages are on; else 'k' alone.  Borrows from 'k'. */
+struct topt_group_costings {
+    int n;
+    struct topt_costing
+        of[TOPT_HW_GROUPS]; /* with routers of their own, where there are several */
+};
+int topt_group_costings_init(struct topt_group_costings *g, const struct topt_costing *k,
+                             struct topt_error *err) TOPT_MUST_CHECK;
+void topt_group_costings_fini(struct topt_group_costings *g);
+
 /* Costs of pipeline stages that are of interest: where the first bounds of a strategy's memory and time
  * lie beyond these (0: none), its cost is these bounds, and stage.stages is 0. */
 struct topt_evaluator;
@@ -889,6 +903,8 @@ void topt_evaluator_limit(struct topt_evaluator *a, int64_t memory, int64_t time
 /* Write down the passes of the stages of each strategy that is costed from now on; NULL: no more. */
 struct topt_passes;
 void topt_evaluator_passes(struct topt_evaluator *a, struct topt_passes *ret);
+/* Cut layers so from now on, of each chunk so many in the model's order, whatever they take; borrowed, NULL: as is best. */
+void topt_evaluator_cut(struct topt_evaluator *a, const int16_t *layers);
 /* The cost of the strategy that was evaluated last where the settings that the evaluator borrows have other
  * stages, chunks or another schedule since. */
 int topt_evaluate_stages(struct topt_evaluator *a, const struct topt_strategy *s,

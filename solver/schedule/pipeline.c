@@ -97,11 +97,11 @@ static int64_t pass_ns(const struct topt_chunk *c, const struct topt_turn *t)
 }
 
 /* What a pass made is on its way to the chunk that reads it, or there, if that is of the same stage. */
-static int send(struct pipe *x, int stage, int to, int task, int *ret)
+static int send(struct pipe *x, int stage, int from, int to, int task, int *ret)
 {
     int sent = task;
     if (topt_order_stage(x->order, &x->shape, to) != stage) {
-        sent = follow(x, stage, x->p->send_ns, task);
+        sent = follow(x, stage, x->p->send_ns[topt_min(from, to)], task);
         if (sent < 0)
             return -1;
         if (x->order->sends_wait)
@@ -174,8 +174,8 @@ static int make(struct pipe *x, int stage, struct visit *v, int task)
         return -1;
     if (!t->backward || t->part == TOPT_TURN_INPUTS)
         *v->kept[t->backward] = task + 1;
-    if (v->writes &&
-        send(x, stage, v->to, task, at(x, x->sent[t->backward], v->own, t->micro_batch)))
+    if (v->writes && send(x, stage, v->own, v->to, task,
+                          at(x, x->sent[t->backward], v->own, t->micro_batch)))
         return -1;
     if (t->backward && t->part != TOPT_TURN_INPUTS)
         let_go(x, t->micro_batch);

@@ -44,9 +44,9 @@ struct topt_pipeline {
     enum topt_order_row order;
     struct topt_order_shape shape;
     const struct topt_chunk
-        *chunk;            /* shape.stages x shape.chunks, in the model's order */
-    const int64_t *end_ns; /* by stage: reductions and the update, after its last pass */
-    int64_t send_ns;       /* from a chunk to the next, or back */
+        *chunk;             /* shape.stages x shape.chunks, in the model's order */
+    const int64_t *end_ns;  /* by stage: reductions and the update, after its last pass */
+    const int64_t *send_ns; /* by chunk: from it to the next, or back from that */
     /* For a schedule that runs a forward and a backward pass as one: the time of the pair, by the chunk that goes
      * forward and the number, in its stage, of the chunk that goes backward; else NULL. */
     const int64_t *pair_ns;

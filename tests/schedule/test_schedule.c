@@ -100,7 +100,7 @@ enum { STAGES = 4, MICROS = 12, FORWARD_NS = 60, BACKWARD_NS = 120, MOST_CHUNKS 
 /* A pipeline of equal chunks that share the time of a stage; every chunk keeps a byte. */
 struct pipeline {
     struct topt_chunk chunk[MOST_CHUNKS];
-    int64_t end_ns[MOST_CHUNKS];
+    int64_t end_ns[MOST_CHUNKS], send_ns[MOST_CHUNKS];
     struct topt_pipeline p;
 };
 
@@ -111,7 +111,8 @@ static void fill(struct pipeline *p, enum topt_order_row row, int stages, int ch
     p->p = (struct topt_pipeline){.order = row,
                                   .shape = {stages, chunks, micro_batches},
                                   .chunk = p->chunk,
-                                  .end_ns = p->end_ns};
+                                  .end_ns = p->end_ns,
+                                  .send_ns = p->send_ns};
     for (int i = 0; i < stages * chunks; i++)
         p->chunk[i] = (struct topt_chunk){
             .ns = {FORWARD_NS / chunks, BACKWARD_NS / chunks}, .kept = 1};
@@ -306,7 +307,7 @@ static void make(struct replay *x, int s, const struct replayed *r, int64_t ends
     int sends = !weights && to >= 0 && to < n &&
                 !(o->v && r->own + to == n - 1 && abs(r->own - to) == 1);
     if (!weights)
-        row[r->own] = ends + (sends ? x->p->send_ns : 0);
+        row[r->own] = ends + (sends ? x->p->send_ns[to < r->own ? to : r->own] : 0);
     x->now[s] = sends && o->sends_wait ? row[r->own] : ends;
     if (s == 0)
         x->kept += !r->t.backward                   ? c->kept
@@ -400,7 +401,8 @@ static void test_uneven(void)
         }
         for (int s = 0; s < stages; s++)
             p.end_ns[s] = draw(100);
-        p.p.send_ns = draw(9);
+        for (int c = 0; c < stages * chunks; c++)
+            p.send_ns[c] = draw(9);
         struct topt_pipeline_held held[MOST_CHUNKS];
         int64_t kept, ns = run_pipeline(&p, held), want = by_passes(&p.p, &kept);
         int alike = ns == want && held[0].bytes[TOPT_HELD_KEPT] == kept;

@@ -1,5 +1,6 @@
 /* test_stages.c - pipeline stages: a question's fastest plan is that of all stages, chunks and degrees
- * costed one by one by the plain code, without bounds, order or memo; and what stages hold adds up.
+ * costed one by one by the plain code, without bounds, order or memo; and what stages hold adds up.  Of groups of
+ * unlike devices also: how good cuts are beside all others.
  *
  *     solver_stages [FROM [UNTIL]]    those questions instead of 60 */
 #include "best.h"
@@ -41,6 +42,38 @@ static struct topt_model *decoder(int layers, int hidden, int vocab, int batch,
     return m;
 }
 
+/* ---- groups of unlike devices --------------------------------------------------------- */
+
+/* Two groups of eight, in this or the other order, the second of which has so much of its memory; NULL: failed. */
+static struct topt_hw *two_groups(int reverse, double share)
+{
+    struct topt_hw *hw = topt_hw_load("a100-v100", NULL);
+    json_t *doc = topt_hw_to_json(hw), *groups = json_object_get(doc, "groups");
+    json_t *first = json_incref(json_array_get(groups, 0));
+    json_t *device = json_object_get(json_array_get(groups, 1), "device");
+    json_int_t bytes = json_integer_value(json_object_get(device, "memory_bytes"));
+    json_int_t kept = json_integer_value(json_object_get(device, "reserve_bytes"));
+    json_object_set_new(
+        device, "memory_bytes",
+        json_integer(kept + (json_int_t)(share * (double)(bytes - kept))));
+    json_array_remove(groups, 0);
+    json_array_insert_new(groups, reverse ? 1 : 0, first);
+    topt_hw_destroy(hw);
+    hw = topt_hw_from_json(doc, NULL);
+    json_decref(doc);
+    return hw;
+}
+
+static int stages_fit(const struct topt_hw *hw, const struct topt_stage_costs *c)
+{
+    int fit = 1;
+    for (int i = 0; i < c->stages; i++)
+        fit &= c->bytes[i] <= topt_hw_memory_bytes(topt_hw_group(hw, c->group[i]));
+    return fit;
+}
+
+/* ---- everything, one by one ----------------------------------------------------------- */
+
 /* The fastest within a limit, over everything that is costed. */
 struct seen {
     const struct topt_request *r;
@@ -66,7 +99,9 @@ static void see_first(struct seen *x, const struct topt_costing *k,
             cut = c.stage;
             if (!same)
                 continue;
-            if (c.memory_bytes <= x->limit && (!x->first_ns || c.time_ns < x->first_ns))
+            const struct topt_hw *groups = x->r->unlike.groups;
+            if (c.memory_bytes <= x->limit && (!groups || stages_fit(groups, &c.stage)) &&
+                (!x->first_ns || c.time_ns < x->first_ns))
                 x->first_ns = c.time_ns;
             break;
         }
@@ -98,16 +133,19 @@ static void see(struct seen *x, struct topt_grid_search *s,
         most = c.stage.bytes[i] > most ? c.stage.bytes[i] : most;
     for (int i = 0; i < c.stage.chunks; i++)
         layers += c.stage.layers[i];
-    if (d->stages > 1 &&
+    const struct topt_hw *groups = x->r->unlike.groups;
+    if (d->stages > 1 && !groups &&
         (most != c.memory_bytes || layers != s->planning->layers ||
          c.stage.stages != d->stages || !is_bounded(grid, d, c.memory_bytes)))
         x->bad = 1;
-    if (c.memory_bytes <= x->limit && (!x->time_ns || c.time_ns < x->time_ns)) {
+    if (c.memory_bytes <= x->limit && (!groups || stages_fit(groups, &c.stage)) &&
+        (!x->time_ns || c.time_ns < x->time_ns)) {
         x->time_ns = c.time_ns;
         x->memory_bytes = c.memory_bytes;
         x->recomputes = d->recompute;
     }
-    if (first && d->recompute && x->r->framework->recompute_first && x->limit < INT64_MAX)
+    if (first && d->recompute && x->r->framework->recompute_first &&
+        (x->limit < INT64_MAX || groups))
         see_first(x, &k, plan, c.stage);
 }
 
@@ -180,7 +218,8 @@ static void see_all(struct seen *x, struct topt_planning *m, int64_t gpus)
             x->bad = 1;
         for (int stages = 1; stages <= m->most_chunks && stages <= gpus; stages++)
             if (x->r->pipeline ? stages == x->r->pipeline
-                               : stages == 1 || topt_planning_stages(m, stages))
+                               : (stages == 1 && !x->r->unlike.groups) ||
+                                     topt_planning_stages(m, stages))
                 see_stages(x, &s, stages);
         topt_grid_close(&s);
     }
@@ -224,7 +263,9 @@ static int is_lean(struct topt_planning *m, const struct topt_best *b,
     return ret;
 }
 
-static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
+/* 'groups': two of eight devices, with stages on them; NULL: devices are alike. */
+static void ask(uint64_t number, const struct topt_hw *hw, const struct topt_hw *groups,
+                struct found *ret)
 {
     static const char *const frameworks[] = {"megatron", "torchtitan"};
     static const int gpus[] = {2, 4, 8, 16};
@@ -235,8 +276,8 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
     struct topt_error err = {0};
     int experts = number % 2 ? 2 << random_below(&seed, 4) : 0;
     /* Some have ends that weigh little, and devices that can't hold the fastest cut. */
-    int deep = number % 4 == 2;
-    int mtp = number % 4 < 2 && number % 3 == 0;
+    int deep = number % 4 == 2 && !groups;
+    int mtp = number % 4 < 2 && number % 3 == 0 && !groups;
     struct topt_model *model =
         deep ? decoder(5 + random_below(&seed, 7), 64 << random_below(&seed, 2), 256,
                        32 << random_below(&seed, 2), 0, 0)
@@ -249,6 +290,8 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
     r.threads = 1;
     r.pipeline = deep ? 4 : random_below(&seed, 4) ? 0 : 2; /* asked for, or searched */
     r.context = number % 5 || deep ? 0 : 2;
+    r.unlike.groups = groups;
+    r.counts = groups ? TOPT_COUNTS_WHOLE : r.counts;
     r.fixed.micro_batch = deep; /* of one sample: many are in flight */
     r.fixed.any |= deep;
     if (!model ||
@@ -261,10 +304,12 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
     }
     int64_t n =
         deep ? r.pipeline << random_below(&seed, 2) : gpus[random_below(&seed, 4)];
+    n = groups ? 16 : n;
     struct topt_hw *small = NULL;
     struct seen x = {.r = &r, .limit = INT64_MAX};
     see_all(&x, &m, n);
-    if (deep || random_below(&seed, 3)) { /* a limit that the fastest may not keep */
+    if (!groups &&
+        (deep || random_below(&seed, 3))) { /* a limit that the fastest may not keep */
         x.limit = x.memory_bytes - x.memory_bytes / (2 + random_below(&seed, 20));
         x.time_ns = 0;
         if (deep && x.memory_bytes) {
@@ -281,8 +326,10 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
         x.time_ns = x.first_ns;
         ret->first++;
     }
-    int rc = topt_count_solve(&m, n, x.limit == INT64_MAX ? 0 : x.limit, 0,
-                              TOPT_GOAL_FASTEST, &b, &err);
+    int64_t limit = groups                 ? topt_hw_memory_bytes(hw)
+                    : x.limit == INT64_MAX ? 0
+                                           : x.limit;
+    int rc = topt_count_solve(&m, n, limit, 0, TOPT_GOAL_FASTEST, &b, &err);
     int same = !rc && !x.bad &&
                (b.found ? b.tight_ns ? b.tight_ns : b.solution.time_ns : 0) == x.time_ns;
     ret->same += same;
@@ -394,6 +441,129 @@ static void check_table(const struct topt_hw *hw)
     topt_model_destroy(model);
 }
 
+/* ---- cuts for unlike devices ----------------------------------------------------------- */
+
+/* All ways to cut. */
+struct cuts {
+    struct topt_evaluator *e;
+    const struct topt_hw *hw;
+    const struct topt_strategy *s;
+    int stages, layers, tried, bad;
+    int16_t at[TOPT_MAX_CHUNKS];
+    int64_t best_ns; /* of those that fit; 0: none does */
+};
+
+static void cut_all(struct cuts *x, int chunk, int left)
+{
+    int ends = chunk == 0 || chunk == x->stages - 1;
+    struct topt_strategy_cost c;
+    for (int n = ends ? 0 : 1; n <= left && chunk < x->stages - 1; n++) {
+        x->at[chunk] = (int16_t)n;
+        cut_all(x, chunk + 1, left - n);
+    }
+    if (chunk < x->stages - 1)
+        return;
+    x->at[chunk] = (int16_t)left;
+    x->tried++;
+    x->bad |= topt_evaluate_stages(x->e, x->s, &c, NULL) ||
+              memcmp(c.stage.layers, x->at, (size_t)x->stages * sizeof *x->at);
+    if (stages_fit(x->hw, &c.stage) && (!x->best_ns || c.time_ns < x->best_ns))
+        x->best_ns = c.time_ns;
+}
+
+/* Cuts of random strategies beside the best ones: wrong ones, and such that miss what fits; all that fit, and those of
+ * them that are best; the time of the worst, in that of the best cut. */
+struct judged {
+    int bad, all, best;
+    double worst;
+};
+
+static void cut_unlike(uint64_t number, struct judged *ret)
+{
+    uint64_t seed = number * 7919 + 1;
+    struct topt_request r;
+    struct topt_planning m;
+    struct topt_grid_search s, *grid = NULL;
+    int reverse = random_below(&seed, 2), stages = 2 << random_below(&seed, 2);
+    struct topt_model *model =
+        decoder(5 + random_below(&seed, 6), 1024 << random_below(&seed, 3),
+                1000 << random_below(&seed, 6), 64, 0, 0);
+    struct topt_hw *hw = two_groups(reverse, 1. / (1 << random_below(&seed, 8)));
+    topt_request_init(&r);
+    r.model = model;
+    r.hw = hw;
+    r.threads = 1;
+    r.unlike.groups = hw;
+    r.pipeline = stages;
+    if (!model || !hw || topt_framework_find("megatron", &r.framework, NULL) ||
+        topt_request_complete(&r, NULL) || topt_planning_init(&m, &r, NULL))
+        abort(); /* no memory */
+    if (topt_grid_open(&s, &m, 2, 8, TOPT_GOAL_FASTEST, NULL) ||
+        topt_grid_stage(&s, stages, &grid, NULL))
+        abort();
+    for (int i = 0; i < grid->ndegrees; i += 1 + random_below(&seed, 40)) {
+        struct topt_search_options o = {.threads = 1};
+        struct topt_solutions all = {0};
+        struct topt_problem *p = NULL;
+        struct topt_degrees d = grid->degrees[i];
+        struct topt_costing k;
+        struct topt_strategy_cost c, plain;
+        if (d.micro_batches < 2)
+            continue;
+        d.stages = stages;
+        if (topt_grid_priced(grid, &grid->degrees[i], &p, NULL) ||
+            !topt_problem_has_choices(p) || topt_solve_frontier(p, &o, &all, NULL) ||
+            !all.n || topt_grid_costing(&s, &d, &k, NULL))
+            continue;
+        struct cuts x = {.e = topt_evaluator_create(&k, 0, NULL),
+                         .hw = hw,
+                         .s = all.at[0].strategy,
+                         .stages = stages};
+        if (topt_evaluate_strategy(x.e, x.s, &c, NULL, NULL) ||
+            topt_cost_strategy(&k, x.s, &plain, NULL) || plain.time_ns != c.time_ns ||
+            plain.memory_bytes != c.memory_bytes)
+            x.bad = 1;
+        topt_evaluator_cut(x.e, x.at);
+        cut_all(&x, 0, m.layers);
+        int fits = stages_fit(hw, &c.stage);
+        double over = fits && x.best_ns ? (double)c.time_ns / (double)x.best_ns : 1;
+        ret->bad += x.bad || fits != (x.best_ns > 0);
+        ret->all += x.best_ns > 0;
+        ret->best += x.best_ns > 0 && over <= 1;
+        ret->worst = over > ret->worst ? over : ret->worst;
+        topt_evaluator_destroy(x.e);
+        topt_solutions_fini(&all);
+        topt_problem_destroy(p);
+    }
+    topt_grid_close(&s);
+    topt_planning_fini(&m);
+    topt_hw_destroy(hw);
+    topt_model_destroy(model);
+}
+
+/* Questions about pipelines over two groups, and cuts. */
+static void check_unlike(const struct topt_hw *hw)
+{
+    enum { UNLIKE = TOPT_TEST_SIZE(12), CUTS = TOPT_TEST_SIZE(60) };
+    struct found n = {0};
+    struct judged j = {.worst = 1};
+    for (int i = 0; i < UNLIKE; i++) {
+        struct topt_hw *groups = two_groups(i % 2, 1. / (8 << i / 2 % 5));
+        ask((uint64_t)i, hw, groups, &n);
+        topt_hw_destroy(groups);
+    }
+    is_int(n.same, UNLIKE,
+           "pipelines over unlike devices that are the fastest one by one");
+    ok(n.staged >= UNLIKE / 2, "%d of %d fit", n.staged, (int)UNLIKE);
+    for (int i = 0; i < CUTS; i++)
+        cut_unlike((uint64_t)i, &j);
+    ok(!j.bad && j.all >= CUTS,
+       "%d cuts that fit where any does, as the plain code has them", j.all);
+    ok(j.best >= j.all * 9 / 10 && j.worst <= 1.1,
+       "%d of them take no longer than any other, none more than %.2f times that", j.best,
+       j.worst);
+}
+
 int main(int argc, char **argv)
 {
     struct topt_hw *hw = topt_hw_load("a100-40-dgx", NULL);
@@ -402,9 +572,9 @@ int main(int argc, char **argv)
     int until = argc > 2 ? atoi(argv[2]) : from + QUESTIONS;
     int all = until - from;
     for (int i = from; i < until; i++)
-        ask((uint64_t)i, hw, &n);
+        ask((uint64_t)i, hw, NULL, &n);
     if (argc == 1)
-        ask(ENDS, hw, &n);
+        ask(ENDS, hw, NULL, &n);
     all += argc == 1;
     is_int(n.same, all, "questions whose fastest plan is the fastest one by one");
     ok(n.staged >= all / 10, "%d of them have pipeline stages", n.staged);
@@ -417,6 +587,8 @@ int main(int argc, char **argv)
     ok(n.shared_out >= all / 20, "%d share experts out", n.shared_out);
     check_ends(hw);
     check_table(hw);
+    if (argc == 1)
+        check_unlike(hw);
     topt_hw_destroy(hw);
     return done_testing();
 }

@@ -87,4 +87,34 @@ check "ft by shares is faster than its own search on devices like the least"
 "$topt" compare gpt.json --hw mixed.json --gpus 3 $ask --space uniform --proposals 1 >out 2>err && grep -q '^ft  *yes' out &&
     grep -q '^accpar *no plan' out && grep -q 'it cuts each kind' out
 check "systems on three of them; AccPar cuts both kinds alike"
+
+cat >deep.json <<'END'
+{"model_type":"llama","hidden_size":1024,"num_hidden_layers":12,"num_attention_heads":8,"num_key_value_heads":8,
+ "intermediate_size":4096,"vocab_size":32000,"hidden_act":"silu","tie_word_embeddings":false,"max_position_embeddings":2048}
+END
+stages="--hw a100-v100 --gpus 16 --batch 64 --seq 1024 --pipeline 2"
+# shellcheck disable=SC2086
+"$topt" plan deep.json $stages --framework megatron -o staged.json >out 2>err && grep -q ' by one pipeline of 2 stages, each on GPUs of one group$' out &&
+    grep -q '^stage 1 *8 x ' out && grep -q '^stage 2 *8 x ' out && grep -q '^ *ranks 0 to 7 on [av]100, 8 to 15 on [av]100$' out
+check "stages on groups: a line a stage, and which ranks are where"
+a100=$(sed -n 's/^stage .*A100[^ ]* *\([0-9]*\) layers.*/\1/p' out)
+v100=$(sed -n 's/^stage .*V100[^ ]* *\([0-9]*\) layers.*/\1/p' out)
+[ $((a100 + v100)) = 12 ] && [ "$v100" -lt "$a100" ]
+check "the older devices have fewer layers: $v100 beside $a100"
+# shellcheck disable=SC2086
+"$topt" plan deep.json $stages --framework megatron --json >plan 2>err && tr -d ' \n' <plan | grep -q '"stages":\[{"memory_bytes":[0-9]*,"busy_ns":[0-9]*,"group":"[av]100"' &&
+    "$topt" explain staged.json >out 2>err && grep -q '^Pipeline: 2 stages' out
+check "as a document, and explained"
+"$topt" launch staged.json >out 2>err && grep -q -e '--pipeline-model-parallel-layout' out && grep -q -e '--node-rank="\$NODE_RANK"' out &&
+    grep -q 'NODE_RANK, 0 on [av]100, 1 on$\|NODE_RANK, 0 on [av]100, 1 on [av]100' out
+check "topt launch writes the uneven cut, and where each node is"
+refused 3 'the plan.s stages lie on unlike GPUs' "$topt" launch staged.json --sbatch
+check "... no job of one part"
+# shellcheck disable=SC2086
+"$topt" plan deep.json $stages --framework deepspeed --json >plan 2>err && tr -d ' \n' <plan | grep -q '"layers":\[6,6\]'
+check "DeepSpeed's stages have equally many layers"
+# shellcheck disable=SC2086
+"$topt" plan deep.json $stages --virtual-stages 2 --framework megatron >out 2>err
+[ $? = 3 ] && grep -q 'one chunk of layers' out
+check "several chunks a stage are refused by name"
 finish

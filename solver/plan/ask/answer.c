@@ -183,6 +183,10 @@ static int write_checked(struct topt_grid_search *s, const struct topt_best *b,
         topt_plan_check(&k, best->strategy, best->memory_bytes, best->time_ns, &cost,
                         &f.peak_bytes, err))
         return -1;
+    if (r->unlike.groups) { /* that of the stage's device */
+        int group = cost.stage.group[cost.stage.most];
+        f.memory_limit = topt_hw_memory_bytes(topt_hw_group(k.hw, group));
+    }
     json_t *plan = topt_plan_write(&f, err);
     if (!plan)
         return -1;

@@ -208,6 +208,12 @@ static void share_out(struct lines *l, int64_t stages)
         l->at[i].ns /= stages;
 }
 
+static void scale(struct lines *l, double by)
+{
+    for (int i = 0; i < l->n; i++)
+        l->at[i].ns = (int64_t)(by * (double)l->at[i].ns);
+}
+
 static int find_lines(struct shares *s, const struct topt_plan_doc *p, const json_t *doc,
                       struct topt_error *err)
 {
@@ -222,6 +228,12 @@ static int find_lines(struct shares *s, const struct topt_plan_doc *p, const jso
     share_out(&s->compute, p->settings.stages);
     share_out(&s->network, p->settings.stages);
     share_out(&s->doubts, p->settings.stages);
+    if (p->settings
+            .unlike_stages) { /* the lines are of devices like the least, their sum is of each stage's */
+        double by = (double)s->compute_ns / (double)topt_max(sum(&s->compute), 1);
+        scale(&s->compute, by);
+        scale(&s->doubts, by);
+    }
     add(&s->compute, (struct line){.what = "sums of gradients between operators",
                                    .ns = s->compute_ns - sum(&s->compute)});
     qsort(s->compute.at, (size_t)s->compute.n, sizeof *s->compute.at, longest);

@@ -418,6 +418,7 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     at->settings.stages = v->stages;
     at->settings.stage_chunks = v->virtual_stages;
     at->settings.even_stages = topt_request_even_stages(s->request);
+    at->settings.unlike_stages = v->stages > 1 && s->request->unlike.groups;
     at->settings.ring = at->searched.ring =
         v->context > 1 && s->request->framework->context & TOPT_CONTEXT_RING;
     at->settings.order = v->order;
@@ -440,8 +441,10 @@ static int costing_by(struct topt_grid_search *s, const struct topt_degrees *v,
     if (!g)
         return topt_fail(err, TOPT_ERR_INTERNAL, "%d devices are not cut into %d stages",
                          s->mesh.devices, v->stages);
-    *ret = (struct topt_costing){t->model,     s->request->hw, &g->mesh,
-                                 &x->settings, g->router,      s->request->cancel};
+    const struct topt_hw *hw = s->request->hw;
+    hw = x->settings.unlike_stages ? s->request->unlike.groups : hw;
+    *ret = (struct topt_costing){t->model,     hw,        &g->mesh,
+                                 &x->settings, g->router, s->request->cancel};
     if (searched)
         ret->settings = &x->searched;
     return 0;

@@ -96,6 +96,8 @@ int topt_planning_most_stages(const struct topt_planning *m)
 int topt_planning_stages(const struct topt_planning *m, int stages)
 {
     int third = stages % 3 ? stages : stages / 3;
+    if (!topt_request_places(m->request, stages))
+        return 0;
     if (m->request->pipeline)
         return stages == m->request->pipeline;
     return !(third & (third - 1)) || m->layers % stages == 0;
@@ -105,7 +107,7 @@ int topt_planning_stages(const struct topt_planning *m, int stages)
  * parts outside of layers may take. */
 static int chunks_fit(const struct topt_planning *m, const struct topt_degrees *d)
 {
-    int64_t asked = m->request->virtual_stages;
+    int64_t asked = m->request->unlike.groups ? 1 : m->request->virtual_stages;
     int all = d->stages * d->virtual_stages;
     int short_of = (all - m->layers % all) % all;
     return (!asked || d->virtual_stages == asked) &&

@@ -122,14 +122,25 @@ static void put_simulated(const struct topt_plan_facts *f, json_t *predicted)
     topt_simulation_fini(&sim);
 }
 
-/* Pipeline stages: what each holds and computes, and the mean time that one has nothing to do. */
-static void put_stages(const struct topt_stage_costs *c, json_t *predicted)
+/* Pipeline stages: what each holds and computes, of unlike ones also where it lies, and the mean time that one has
+ * nothing to do. */
+static void put_stages(const struct topt_costing *k, const struct topt_stage_costs *c,
+                       json_t *predicted)
 {
     json_t *stages = c->stages ? json_array() : NULL;
-    for (int i = 0; i < c->stages; i++)
-        json_array_append_new(stages, json_pack("{s:I, s:I}", "memory_bytes",
-                                                (json_int_t)c->bytes[i], "busy_ns",
-                                                (json_int_t)c->busy_ns[i]));
+    for (int i = 0; i < c->stages; i++) {
+        json_t *stage = json_pack("{s:I, s:I}", "memory_bytes", (json_int_t)c->bytes[i],
+                                  "busy_ns", (json_int_t)c->busy_ns[i]);
+        const struct topt_hw *hw =
+            k->settings->unlike_stages ? topt_hw_group(k->hw, c->group[i]) : NULL;
+        if (hw)
+            json_object_update_new(
+                stage, json_pack("{s:s, s:s, s:i, s:i, s:I}", "group", topt_hw_name(hw),
+                                 "device", topt_hw_device(hw), "gpus", k->mesh->devices,
+                                 "layers", (int)c->layers[i], "memory_limit",
+                                 (json_int_t)topt_hw_memory_bytes(hw)));
+        json_array_append_new(stages, stage);
+    }
     if (!stages)
         return;
     json_object_set_new(predicted, "stages", stages);
@@ -168,7 +179,7 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
                           (json_int_t)f->peak_bytes, "time_ns", (json_int_t)c->time_ns,
                           "compute_ns", (json_int_t)c->sum.compute_ns, "network_ns",
                           (json_int_t)c->sum.network_ns);
-    put_stages(&c->stage, p);
+    put_stages(f->k, &c->stage, p);
     put_host(f, p);
     json_object_set_new(p, "memory_parts", topt_memory_parts(f->k->hw, c));
     json_object_set_new(p, "memory", topt_memory_numbers(f->k, c));
@@ -354,6 +365,7 @@ static const struct setting setting[] = {
     {"schedule", WORD, AT(order), TOPT_ORDER_1F1B, .what = "schedule",
      .word = topt_order_name, .words = TOPT_ORDERS},
     {"even_stages", FLAG, AT(even_stages)},
+    {"unlike_stages", FLAG, AT(unlike_stages)},
     {"host_ns", NUMBER, AT(host_ns), .most = 1000000000},
     {"cuda_graphs", FLAG, AT(cuda_graphs)},
     {"loss_kernel", WORD, AT(loss), TOPT_LOSS_FUSED, .what = "loss kernel",

@@ -146,7 +146,7 @@ int topt_request_orders(const struct topt_request *r)
 
 int topt_request_only_stages(const struct topt_request *r)
 {
-    return r->pipeline > 1 || r->virtual_stages > 1 || r->schedule;
+    return r->pipeline > 1 || r->virtual_stages > 1 || r->schedule || r->unlike.groups;
 }
 
 int topt_request_experts(const struct topt_request *r)
@@ -156,6 +156,14 @@ int topt_request_experts(const struct topt_request *r)
         r->algorithm || r->pin || r->expert == 1)
         return 0;
     return r->expert || f->expert == TOPT_EXPERT_SEARCHED;
+}
+
+int topt_request_places(const struct topt_request *r, int stages)
+{
+    const struct topt_hw *hw = r->unlike.groups;
+    int devices = hw ? topt_hw_max_nodes(hw) * topt_hw_gpus_per_node(hw) : 0;
+    return !hw || (devices % stages == 0 && stages >= topt_hw_groups(hw) &&
+                   topt_hw_groups_made_of(hw, devices / stages));
 }
 
 int topt_request_even_stages(const struct topt_request *r)

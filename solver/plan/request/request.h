@@ -39,6 +39,9 @@ int topt_request_only_stages(const struct topt_request *r);
 int topt_request_experts(const struct topt_request *r);
 /* Has each chunk of pipeline stages as many layers? */
 int topt_request_even_stages(const struct topt_request *r);
+/* Are groups of unlike devices, where stages lie on them, made of so many stages in all, each of whole nodes or a part
+ * of one? */
+int topt_request_places(const struct topt_request *r, int stages);
 /* Into how many chunks units can be cut; 0: into none. */
 int topt_request_most_chunks(const struct topt_request *r,
                              const struct topt_stage_units *u);

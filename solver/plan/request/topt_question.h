@@ -42,10 +42,13 @@ enum topt_given {
 };
 
 /* Groups of unlike devices along the first axis: its parts, what each takes of all that it splits,
- * and the one whose costs count. */
+ * and the one whose costs count.  Or pipeline stages on them: the profile of all groups, in the order of the stages
+ * (borrowed; NULL: none), where the request's own has as many devices that are like the fastest, by which searches are
+ * bounded, with the memory of the largest. */
 struct topt_unlike {
     int parts, seen;
     int64_t share[TOPT_MAX_SHARES];
+    const struct topt_hw *groups;
 };
 
 struct topt_request {

@@ -408,35 +408,3 @@ int topt_groups_profile(const struct topt_request *r, int one_kind,
         *ret = found;
     return rc;
 }
-
-/* ---- for people --------------------------------------------------------------------- */
-
-char *topt_groups_text(const json_t *answer)
-{
-    struct topt_text t = {0};
-    const json_t *row, *name;
-    char buf[32];
-    size_t i, k;
-    json_array_foreach(json_object_get(answer, "choices"), i, row)
-    {
-        const json_t *of = json_object_get(row, "gpus_of");
-        long long gpus = topt_json_whole_at(row, "gpus");
-        topt_text_add(&t, "%-9s ", i ? "" : "groups");
-        json_array_foreach(json_object_get(row, "groups"), k, name)
-        {
-            topt_text_add(&t, "%s", k ? " and " : "");
-            if (of)
-                topt_text_add(&t, "%lld of ",
-                              (long long)json_integer_value(json_array_get(of, k)));
-            topt_text_add(&t, "%s", json_string_value(name));
-        }
-        if (json_is_true(json_object_get(row, "feasible")))
-            topt_text_add(
-                &t, ": %s per step on %lld GPU%s\n",
-                topt_show_ns(topt_json_whole_at(row, "time_ns"), buf, sizeof buf), gpus,
-                gpus == 1 ? "" : "s");
-        else
-            topt_text_add(&t, ": %lld GPUs do not hold it\n", gpus);
-    }
-    return t.s;
-}

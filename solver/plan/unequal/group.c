@@ -57,19 +57,6 @@ struct topt_request topt_request_fastest(const struct topt_request *r, int devic
     return all;
 }
 
-struct topt_hw *topt_hw_with_memory(const struct topt_hw *hw, int64_t more,
-                                    struct topt_error *err)
-{
-    json_t *doc = topt_hw_to_json(hw), *device = json_object_get(doc, "device");
-    json_object_del(doc, "groups");
-    json_object_del(doc, "between");
-    json_object_set_new(device, "memory_bytes",
-                        json_integer(topt_json_whole_at(device, "memory_bytes") + more));
-    struct topt_hw *larger = topt_hw_from_json(doc, err);
-    json_decref(doc);
-    return larger;
-}
-
 /* Bytes that each device of the group has where it holds all of what may be sharded over others. */
 static double state_bytes(const struct topt_request *r, int devices,
                           enum topt_state_placement where)

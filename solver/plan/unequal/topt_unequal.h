@@ -21,9 +21,6 @@
 int topt_plan_unequal(const struct topt_request *r, json_t **ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The same in words; freed by the caller, NULL without memory. */
-char *topt_unequal_text(const json_t *answer);
-
 /* Which groups a job takes: of mini-parallelism the fewest devices that hold it, of mini-time the
  * fastest of so many; a group by itself, or numbers of several that people book.
  *  0 and '*ret' the answer, a new reference: that of topt_plan about the group "group", or that of
@@ -52,8 +49,5 @@ int topt_unequal_frontier(const struct topt_request *r, json_t **ret,
 /* Shares of unlike devices as ours in comparisons; no plan where the profile has no groups, or not
  * all devices are asked for. */
 extern const struct topt_system topt_unequal_row;
-
-/* The questions that were asked, a line each; freed by the caller, NULL where there is none. */
-char *topt_groups_text(const json_t *answer);
 
 #endif

@@ -45,9 +45,6 @@ void topt_unequal_fini(struct topt_unequal *u);
 int64_t topt_most_limit(const struct topt_unequal *u);
 /* The request for the fastest plan on so many devices. */
 struct topt_request topt_request_fastest(const struct topt_request *r, int devices);
-/* The profile as one of like devices with so much more memory each. */
-struct topt_hw *topt_hw_with_memory(const struct topt_hw *hw, int64_t more,
-                                    struct topt_error *err);
 
 /* The fastest plan of the group alone for these rows; 'share' is that of the state which its
  * devices hold.  Borrowed. */
@@ -118,5 +115,12 @@ struct topt_joint {
 /* 's': shares to begin with, as groups by themselves have them best. */
 int topt_joint_find(const struct topt_unequal *u, const struct topt_shares *s,
                     struct topt_joint *ret, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* ---- staged.c: one pipeline over groups ------------------------------------------------- */
+
+/* The answer (topt_plan's) of the fastest pipeline whose stages lie on one group each, for the caller to release; NULL:
+ * nothing fits, groups are not made of equal stages, or the framework has none. */
+int topt_unequal_staged(const struct topt_unequal *u, json_t **ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

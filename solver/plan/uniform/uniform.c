@@ -112,11 +112,20 @@ static struct costs *open_costs(struct fold *f, const struct topt_costing *k)
     return x->of ? x : NULL;
 }
 
-/* What a strategy holds; INT64_MAX, which is more than any limit, where the host has no room for what it leaves there. */
+/* What a strategy holds; INT64_MAX, which is more than any limit, where the host has no room for what it leaves there, or
+ * one of unlike stages needs a larger part of its devices than the limit is of the largest. */
 static int64_t held(struct fold *f, const struct topt_strategy_cost *cost)
 {
     int64_t away = cost->host_bytes, *least = &f->memo->host_bytes;
-    if (away <= topt_hw_host(f->s->request->hw)->memory_bytes)
+    const struct topt_request *r = f->s->request;
+    if (r->unlike.groups && f->memory_limit) {
+        int group = cost->stage.group[cost->stage.most];
+        int64_t has = topt_hw_memory_bytes(topt_hw_group(r->unlike.groups, group));
+        if ((double)cost->memory_bytes / (double)has >
+            (double)f->memory_limit / (double)topt_hw_memory_bytes(r->hw))
+            return INT64_MAX;
+    }
+    if (away <= topt_hw_host(r->hw)->memory_bytes)
         return cost->memory_bytes;
     *least = *least ? topt_min(*least, away) : away;
     return INT64_MAX;
@@ -1057,7 +1066,7 @@ static int open_memo(struct fold *f)
     const struct topt_grid_search *s = f->s;
     f->memo = s->planning->memo;
     f->widest = topt_hw_memory_bytes(s->request->hw);
-    if (f->memo && s->alike && !s->request->pin &&
+    if (f->memo && s->alike && !s->request->pin && !s->request->unlike.groups &&
         topt_request_limit(s->request) <= f->widest &&
         (!s->request->algorithm || !strcmp(s->request->algorithm, "ft")))
         return 0;

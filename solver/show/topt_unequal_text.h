@@ -1,0 +1,14 @@
+/* topt_unequal_text.h - the answer about groups of unlike devices (topt_unequal.h), in words.
+ * Thread safety: reentrant; answers are only read. */
+#ifndef TOPT_UNEQUAL_TEXT_H
+#define TOPT_UNEQUAL_TEXT_H
+
+#include <jansson.h>
+
+/* What several groups share, or the stages that lie on them; freed by the caller, NULL without memory. */
+char *topt_unequal_text(const json_t *answer);
+
+/* The questions that were asked, a line each; freed by the caller, NULL where there is none. */
+char *topt_groups_text(const json_t *answer);
+
+#endif
