@@ -606,6 +606,14 @@ int topt_evaluate_stages(struct topt_evaluator *a, const struct topt_strategy *s
     return topt_stages_cost(&a->totals.layers, s, ret_cost, err);
 }
 
+struct topt_unit_sums *topt_evaluator_units(const struct topt_evaluator *a)
+{
+    const struct topt_layers *t = &a->totals.layers;
+    size_t size = ((size_t)t->units.n + 1) * sizeof *t->unit;
+    struct topt_unit_sums *ret = t->unit ? malloc(size) : NULL;
+    return ret ? memcpy(ret, t->unit, size) : NULL;
+}
+
 void topt_evaluator_limit(struct topt_evaluator *a, int64_t memory, int64_t time)
 {
     a->totals.layers.memory_limit = memory;

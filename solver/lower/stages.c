@@ -143,6 +143,9 @@ int topt_layers_init(struct topt_layers *t, struct topt_error *err)
     t->from = calloc((size_t)m->nops + 2, sizeof *t->from);
     int rc = c && t->stays && t->from ? topt_stage_units_find(m, &t->units, err)
                                       : topt_nomem(err, "pipeline stages");
+    t->unit = rc ? NULL : calloc((size_t)t->units.n + 1, sizeof *t->unit);
+    if (!rc && !t->unit)
+        rc = topt_nomem(err, "pipeline stages");
     for (int i = 0; !rc && i <= t->units.n; i++) {
         int op = t->units.at[i].op;
         t->from[i] = op < m->nops ? t->piece[op] : t->npieces;
@@ -156,6 +159,7 @@ void topt_layers_fini(struct topt_layers *t)
 {
     free(t->stays);
     free(t->from);
+    free(t->unit);
     topt_stage_units_fini(&t->units);
     *t = (struct topt_layers){.model = NULL};
 }
@@ -173,7 +177,7 @@ struct stages {
     const struct topt_order *order;
     struct topt_order_shape shape;
     int nunits, nchunks, lean;
-    int64_t *weight;                /* by unit: the time of its passes */
+    const struct topt_unit_sums *unit;
     int cut[TOPT_MAX_CHUNKS + 1];   /* by chunk: its first unit */
     int64_t ahead[TOPT_MAX_CHUNKS]; /* by chunk: passes before its stage goes backward */
     struct topt_chunk *chunk;
@@ -211,24 +215,55 @@ static int from(const struct stages *x, int unit)
 
 /* ---- units and chunks ---------------------------------------------------------------- */
 
-static int64_t passes_ns(const struct topt_piece_time *p)
+static void add_pass(struct topt_unit_sums *u, int backward,
+                     const struct topt_part_time *t, int64_t rounds)
 {
-    const struct topt_part_time *f = &p->at[TOPT_DURING_FORWARD],
-                                *b = &p->at[TOPT_DURING_BACKWARD];
-    return f->compute_ns + f->waited_ns + b->compute_ns + b->waited_ns;
+    struct topt_pass_sums *p = &u->pass[backward];
+    int64_t waited = t->waited_ns / rounds, gather = t->gather_ns / rounds,
+            reduce = t->reduce_ns / rounds;
+    u->passes_ns += t->compute_ns + t->waited_ns;
+    p->compute_ns += t->compute_ns / rounds;
+    p->waited_ns += waited;
+    for (int i = 0; i < TOPT_LINK_COUNT; i++) {
+        int64_t aside = (t->gather_links >> i & 1) * gather +
+                        (t->reduce_links >> i & 1) * reduce;
+        p->aside_ns[i] += aside;
+        p->link_ns[i] += aside + (t->waited_links >> i & 1) * waited;
+    }
+}
+
+static int64_t stays_of(const struct topt_layers *t, int piece)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < TOPT_CLASS_COUNT; i++)
+        bytes += t->stays[piece][i];
+    return bytes;
+}
+
+void topt_layers_sum(struct topt_layers *t)
+{
+    int64_t rounds = t->settings->micro_batches;
+    for (int u = 0; u < t->units.n; u++) {
+        struct topt_unit_sums *x = &t->unit[u];
+        *x = (struct topt_unit_sums){0};
+        for (int p = t->from[u]; p < t->from[u + 1]; p++) {
+            const struct topt_piece_bytes *b = &t->bytes[p];
+            x->stays += stays_of(t, p) + b->whole;
+            x->kept += b->kept - b->saved;
+            for (int d = 0; d < TOPT_DURING_COUNT; d++)
+                x->exchange_ns += t->spent[p].at[d].exchange_ns;
+            add_pass(x, 0, &t->spent[p].at[TOPT_DURING_FORWARD], rounds);
+            add_pass(x, 1, &t->spent[p].at[TOPT_DURING_BACKWARD], rounds);
+        }
+    }
+    t->unit[t->units.n] =
+        (struct topt_unit_sums){.stays = t->shared ? stays_of(t, 0) : 0};
 }
 
 /* What a unit adds to the bytes of a chunk's stage at least: what stays, and what the passes keep that are under way. */
 static int64_t unit_bytes(const struct stages *x, int unit, int chunk)
 {
-    int64_t bytes = 0;
-    for (int p = from(x, unit); p < from(x, unit + 1); p++) {
-        for (int i = 0; i < TOPT_CLASS_COUNT; i++)
-            bytes += x->t->stays[p][i];
-        const struct topt_piece_bytes *b = &x->t->bytes[p];
-        bytes += b->whole + x->ahead[chunk] * (b->kept - b->saved);
-    }
-    return bytes;
+    return x->unit[unit].stays + x->ahead[chunk] * x->unit[unit].kept;
 }
 
 /* Can the units be cut into chunks of no more than 'most', from the last one on, of which no stage holds more than 'room'
@@ -238,19 +273,20 @@ static int cut_by(struct stages *x, int64_t most, int64_t room, int spread)
     int at = x->nunits;
     int64_t left = 0, held[TOPT_MAX_STAGES] = {0};
     for (int i = 0; i < at; i++)
-        left += x->weight[i];
+        left += x->unit[i].passes_ns;
     x->cut[x->nchunks] = at;
     for (int c = x->nchunks - 1; c >= 0; c--) {
         int64_t sum = 0, more = 0, *bytes = &held[stage_of(x, c)];
         int least = at - 1; /* each of the chunks before has a unit, too */
         int64_t share = spread ? left / (c + 1) : most;
-        while (at > c && (at > least || (sum + x->weight[at - 1] <= most &&
-                                         sum + x->weight[at - 1] / 2 <= share))) {
+        while (at > c && (at > least ||
+                          (sum + x->unit[at - 1].passes_ns <= most &&
+                           sum + x->unit[at - 1].passes_ns / 2 <= share))) {
             more = room ? unit_bytes(x, at - 1, c) : 0;
             if (at <= least && *bytes + more > room)
                 break;
             *bytes += more;
-            sum += x->weight[--at];
+            sum += x->unit[--at].passes_ns;
         }
         if (sum > most || *bytes > room)
             return 0;
@@ -271,7 +307,7 @@ static int64_t cut_evenly(struct stages *x)
     for (int c = 0; c < x->nchunks && each * x->nchunks == u->layers; c++) {
         int64_t sum = 0;
         for (int i = x->cut[c]; i < x->cut[c + 1]; i++)
-            sum += x->weight[i];
+            sum += x->unit[i].passes_ns;
         most = topt_max(most, sum);
     }
     return most;
@@ -294,8 +330,8 @@ static int64_t least_cut(struct stages *x, int64_t low, int64_t high, int64_t mo
 static int64_t least_bytes(const struct stages *x)
 {
     int64_t held[TOPT_MAX_STAGES] = {0}, most = 0;
-    for (int i = 0; shares(x) && i < TOPT_CLASS_COUNT; i++)
-        held[x->shape.stages - 1] += x->t->stays[0][i];
+    if (shares(x))
+        held[x->shape.stages - 1] += x->unit[x->nunits].stays;
     for (int c = 0; c < x->nchunks; c++) {
         int64_t *bytes = &held[stage_of(x, c)];
         for (int u = x->cut[c]; u < x->cut[c + 1]; u++)
@@ -318,8 +354,8 @@ static void cut_units(struct stages *x)
     if (x->nchunks > x->nunits)
         return;
     for (int i = 0; i < x->nunits; i++) {
-        low = topt_max(low, x->weight[i]);
-        high += x->weight[i];
+        low = topt_max(low, x->unit[i].passes_ns);
+        high += x->unit[i].passes_ns;
     }
     high = least_cut(x, low, high, 0);
     if (even && even <= high + high / 100)
@@ -484,9 +520,8 @@ static int like_before(const struct stages *x, int c)
 static int64_t hidden_ns(const struct stages *x, int c)
 {
     int64_t ns = 0;
-    for (int p = from(x, x->cut[c]); p < from(x, x->cut[c + 1]) && x->order->pairs; p++)
-        for (int d = 0; d < TOPT_DURING_COUNT; d++)
-            ns += x->t->spent[p].at[d].exchange_ns;
+    for (int u = x->cut[c]; u < x->cut[c + 1] && x->order->pairs; u++)
+        ns += x->unit[u].exchange_ns;
     return (int64_t)((1 - topt_dispatch_share(x->t->settings, x->t->hw)) * (double)ns);
 }
 
@@ -759,25 +794,33 @@ static int run(struct stages *x, struct topt_strategy_cost *cost)
     return 0;
 }
 
-static int find_all(struct stages *x, struct topt_strategy_cost *cost)
+static void find_ahead(struct stages *x)
 {
-    for (int i = 0; i < x->nunits; i++)
-        for (int p = from(x, i); p < from(x, i + 1); p++)
-            x->weight[i] += passes_ns(&x->t->spent[p]);
-    for (int c = 0; c < x->nchunks; c++) {
+    for (int s = 0; s < x->shape.stages; s++) {
         struct topt_order_plan plan;
-        topt_order_plan(x->order, &x->shape, stage_of(x, c), &plan);
-        for (int64_t i = plan.ahead - 1; i >= 0; i--)
-            x->ahead[c] += topt_order_chunk(x->order, &x->shape, stage_of(x, c),
-                                            topt_order_turn(&plan, i).chunk) == c;
+        topt_order_plan(x->order, &x->shape, s, &plan);
+        for (int own = 0; own < x->shape.chunks; own++)
+            x->ahead[topt_order_chunk(x->order, &x->shape, s, own)] =
+                topt_order_ahead(&plan, own);
     }
+}
+
+/* Cut layers; does a stage hold too much? */
+static int cut(struct stages *x, struct topt_strategy_cost *cost)
+{
     cut_units(x);
     x->ret->chunks = x->nchunks;
     for (int c = 0; c < x->nchunks; c++)
         x->ret->layers[c] =
             (int16_t)topt_stage_units_layers(&x->t->units, x->cut[c], x->cut[c + 1]);
     cost->memory_bytes = least_bytes(x);
-    if (x->t->memory_limit && cost->memory_bytes > x->t->memory_limit)
+    return x->t->memory_limit && cost->memory_bytes > x->t->memory_limit;
+}
+
+static int find_all(struct stages *x, struct topt_strategy_cost *cost)
+{
+    find_ahead(x);
+    if (cut(x, cost))
         return 0;
     if (find_chunks(x) || find_ends(x))
         return -1;
@@ -805,28 +848,27 @@ static int cost_by(struct topt_layers *t, const struct topt_strategy *s, int lea
                    struct topt_strategy_cost *cost, struct topt_error *err)
 {
     const struct topt_settings *o = t->settings;
-    size_t units = (size_t)t->units.n + 1, pieces = (size_t)t->npieces + 1;
+    size_t pieces = (size_t)t->npieces + 1;
     struct stages x = {.t = t,
                        .strategy = s,
                        .err = err,
                        .order = &topt_orders[o->order],
                        .shape = {(int)o->stages, (int)o->stage_chunks, o->micro_batches},
                        .nunits = t->units.n,
+                       .unit = t->unit,
                        .lean = lean,
                        .nchunks = (int)(o->stages * o->stage_chunks),
                        .ret = &cost->stage};
     *cost = (struct topt_strategy_cost){.sum = t->summed};
     if (check(&x))
         return -1;
-    x.weight = calloc(units, sizeof *x.weight);
     x.chunk = calloc((size_t)x.nchunks, sizeof *x.chunk);
     /* Each is set as a whole before it is read. */
     x.time = malloc(2 * pieces * sizeof *x.time); /* of two chunks at once */
     x.bytes = malloc(pieces * sizeof *x.bytes);
-    int rc = x.weight && x.chunk && x.time && x.bytes
+    int rc = x.chunk && x.time && x.bytes
                  ? find_all(&x, cost)
                  : topt_nomem(err, "pipeline stages");
-    free(x.weight);
     free(x.chunk);
     free(x.time);
     free(x.bytes);
@@ -848,5 +890,88 @@ int topt_stages_cost(struct topt_layers *t, const struct topt_strategy *s,
         *cost = lean;
     else if (!rc && t->passes) /* those of the strategy's own cut */
         rc = cost_by(t, s, 0, cost, err);
+    return rc;
+}
+
+/* ---- by units alone ------------------------------------------------------------------ */
+
+/* The least time of a chunk's pass.  What computing waits for stops what moves beside on the same link; and
+ * beside a move a device computes at its rate less a share s.  With C computing, W waited for, and A that moves on
+ * one link, a device that takes the time T computes for D >= C + s (A - (T - D)) of it, and T >= D + W.  So
+ *
+ *     T >= C + W + s (A - W),  T >= C + W,  and T >= all that takes the link
+ */
+static int64_t least_pass_ns(const struct stages *x, int chunk, int backward)
+{
+    double share = topt_hw_collective_share(x->t->hw);
+    struct topt_pass_sums sum = {0};
+    int64_t least, most = 0;
+    for (int u = x->cut[chunk]; u < x->cut[chunk + 1]; u++) {
+        const struct topt_pass_sums *p = &x->unit[u].pass[backward];
+        sum.compute_ns += p->compute_ns;
+        sum.waited_ns += p->waited_ns;
+        for (int i = 0; i < TOPT_LINK_COUNT; i++) {
+            sum.link_ns[i] += p->link_ns[i];
+            sum.aside_ns[i] += p->aside_ns[i];
+        }
+    }
+    least = sum.compute_ns + sum.waited_ns;
+    for (int i = 0; i < TOPT_LINK_COUNT; i++) {
+        most = topt_max(most, sum.aside_ns[i] - sum.waited_ns);
+        least = topt_max(least, sum.link_ns[i]);
+    }
+    int64_t beside =
+        (int64_t)((share < 0.99 ? share : 0.99) * (double)most * (1 - 1e-9));
+    return topt_max(least, sum.compute_ns + sum.waited_ns + beside);
+}
+
+/* As find_all, with the least time of passes. */
+static int exceeds(struct stages *x, struct topt_strategy_cost *cost)
+{
+    if (cut(x, cost))
+        return 1;
+    for (int c = 0; c < x->nchunks; c++) {
+        x->chunk[c].ns[0] = least_pass_ns(x, c, 0);
+        x->chunk[c].ns[1] = least_pass_ns(x, c, 1);
+        x->hidden_ns[c] = hidden_ns(x, c);
+    }
+    cost->time_ns = least_ns(x);
+    return x->t->time_limit && cost->time_ns > x->t->time_limit;
+}
+
+int topt_stages_exceed(const struct topt_costing *k, const struct topt_stage_units *u,
+                       const struct topt_unit_sums *of, int64_t memory_limit,
+                       int64_t time_limit, struct topt_strategy_cost *ret)
+{
+    const struct topt_settings *o = k->settings;
+    struct topt_layers t = {.settings = o,
+                            .hw = k->hw,
+                            .units = *u,
+                            .shared = of[u->n].stays > 0,
+                            .memory_limit = memory_limit,
+                            .time_limit = time_limit};
+    struct stages x = {.t = &t,
+                       .order = &topt_orders[o->order],
+                       .shape = {(int)o->stages, (int)o->stage_chunks, o->micro_batches},
+                       .nunits = u->n,
+                       .unit = of,
+                       .nchunks = (int)(o->stages * o->stage_chunks),
+                       .ret = &ret->stage};
+    *ret = (struct topt_strategy_cost){.time_ns = 0};
+    if (check(&x))
+        return 0;
+    if (!(x.chunk = calloc((size_t)x.nchunks, sizeof *x.chunk)))
+        return -1;
+    find_ahead(&x);
+    int rc = exceeds(&x, ret);
+    struct topt_strategy_cost lean = {.time_ns = 0};
+    if (rc && ret->memory_bytes > topt_hw_memory_bytes(k->hw)) {
+        x.lean = 1;
+        x.ret = &lean.stage;
+        rc = exceeds(&x, &lean);
+        if (lean.memory_bytes < ret->memory_bytes)
+            *ret = lean;
+    }
+    free(x.chunk);
     return rc;
 }

@@ -20,6 +20,7 @@ struct topt_layers {
         [TOPT_CLASS_COUNT]; /* by piece: bytes that it stays with, by class; owned */
     struct topt_stage_units units;    /* owned */
     int *from;                        /* by unit: its first piece; and one more; owned */
+    struct topt_unit_sums *unit;      /* and behind them as topt_evaluator_units; owned */
     int shared;                       /* the first and the last unit have one table */
     struct topt_fragment_cost summed; /* of all pieces */
     int64_t memory_limit, time_limit; /* topt_evaluator_limit() */
@@ -28,6 +29,9 @@ struct topt_layers {
 /* With what is borrowed filled in. */
 int topt_layers_init(struct topt_layers *t, struct topt_error *err) TOPT_MUST_CHECK;
 void topt_layers_fini(struct topt_layers *t);
+
+/* Add units up, once pieces are known. */
+void topt_layers_sum(struct topt_layers *t);
 
 /* The cost over as many stages as the settings have. */
 int topt_stages_cost(struct topt_layers *t, const struct topt_strategy *s,

@@ -619,6 +619,7 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
     cost.recomputed_bytes = topt_recomputed_at_once(t->model, t->settings, t->recomputed);
     if (t->layers.stays) {
         fold_bytes(t);
+        topt_layers_sum(&t->layers);
         t->layers.summed = cost.sum;
         if (topt_stages_cost(&t->layers, st, ret, err))
             return -1;

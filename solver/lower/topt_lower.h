@@ -867,6 +867,18 @@ int topt_stage_units_find(const struct topt_model *m, struct topt_stage_units *r
 void topt_stage_units_fini(struct topt_stage_units *u);
 /* The layers among units [from, until). */
 int topt_stage_units_layers(const struct topt_stage_units *u, int from, int until);
+/* What a unit takes and holds on each device of its stage, by which much is known of any stages, chunks and
+ * schedule. */
+struct topt_unit_sums {
+    int64_t passes_ns, exchange_ns; /* of all micro-batches; by the first chunks are cut */
+    /* Of one micro-batch, forward and backward: computing, what it waits for, and by link this and what moves
+     * beside. */
+    struct topt_pass_sums {
+        int64_t compute_ns, waited_ns;
+        int64_t link_ns[TOPT_LINK_COUNT], aside_ns[TOPT_LINK_COUNT];
+    } pass[2];
+    int64_t stays, kept; /* bytes: throughout; of a micro-batch until it goes backward */
+};
 /* Of a strategy that recomputes whole layers, keep what is beyond the first 'n' layers of each chunk; 'layers'
  * of each chunk, in the model's order. */
 void topt_recompute_first(const struct topt_model *m, const int16_t *layers, int64_t n,
@@ -909,6 +921,16 @@ void topt_evaluator_passes(struct topt_evaluator *a, struct topt_passes *ret);
 int topt_evaluate_stages(struct topt_evaluator *a, const struct topt_strategy *s,
                          struct topt_strategy_cost *ret_cost,
                          struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The units of the strategy that was evaluated last, and behind them what two stages that share a table have twice;
+ * the caller frees them.  NULL: there are no stages, or no memory. */
+struct topt_unit_sums *topt_evaluator_units(const struct topt_evaluator *a);
+/* Do such units lie beyond the limits (as of topt_evaluator_limit) over the stages of the costing's settings?  Then 1, and
+ * 'ret' has what their evaluation would say of memory, layers and the limit that is passed, and a time that is no
+ * more than that; 0: that is to be evaluated; -1: no memory. */
+int topt_stages_exceed(const struct topt_costing *k, const struct topt_stage_units *u,
+                       const struct topt_unit_sums *of, int64_t memory_limit,
+                       int64_t time_limit, struct topt_strategy_cost *ret);
 
 /* The costs of many strategies of one model, and the peak_bytes of the programs they
  * are lowered to: as topt_cost_strategy and topt_lower say, but fragments of alike

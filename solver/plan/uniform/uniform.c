@@ -51,6 +51,7 @@ struct fold {
     struct costs costs[EVALUATORS];
     int last_costs;              /* that was opened */
     struct topt_settings staged; /* of these costs, where there are stages */
+    struct topt_unit_sums *unit; /* room for those of one strategy; owned */
     int too_large;               /* ... needs more memory than there is */
 };
 
@@ -141,11 +142,28 @@ static int put_cost(struct fold *f, const struct topt_strategy *s, int64_t *memo
     return 0;
 }
 
+/* Is a strategy of such units, as one of pipeline stages, beyond the limits?  Then 1, with its cost as cost_staged
+ * says it; 0: it is to be costed; -1: failed. */
+static int is_beyond(struct fold *f, const struct topt_unit_sums *unit,
+                     int64_t time_limit, struct topt_strategy_cost *ret)
+{
+    struct topt_costing k;
+    if (!unit || f->s->request->settings.offload)
+        return 0;
+    if (topt_grid_costing(f->s, f->degrees, &k, f->err))
+        return -1;
+    int rc = topt_stages_exceed(&k, &f->s->planning->units, unit, f->memory_limit,
+                                time_limit, ret);
+    f->too_large = rc > 0 && beyond(ret->memory_bytes, f->memory_limit);
+    return rc < 0 ? topt_nomem(f->err, "the search") : rc;
+}
+
 /* The cost of a strategy as one of pipeline stages, of a problem that is that of one stage's devices: without
- * stages where it is beyond the limits.  Where it 'stays' it is known again by its place.  Pieces cost the same for any number of stages, so that one evaluator
- * serves for all. */
+ * stages where it is beyond the limits.  Where it 'stays' it is known again by its place; its units go to 'unit' where
+ * that has none.  Pieces cost the same for any number of stages, so that one evaluator serves for all. */
 static int cost_staged(struct fold *f, const struct topt_strategy *s, int stays,
-                       int64_t time_limit, struct topt_strategy_cost *ret)
+                       struct topt_unit_sums **unit, int64_t time_limit,
+                       struct topt_strategy_cost *ret)
 {
     struct topt_costing k;
     struct costs *a;
@@ -160,6 +178,8 @@ static int cost_staged(struct fold *f, const struct topt_strategy *s, int stays,
                           : topt_evaluate_strategy(a->of, s, ret, NULL, f->err))
         return -1;
     a->evaluated = stays ? s : NULL;
+    if (unit && !*unit && (*unit = topt_evaluator_units(a->of)))
+        f->memo->bytes += (size_t)f->s->planning->units.n * sizeof **unit;
     ret->memory_bytes = held(f, ret);
     if (ret->memory_bytes == INT64_MAX)
         ret->stage.stages = 0;
@@ -200,13 +220,16 @@ static void remember_least(struct topt_memo_staged *known,
 }
 
 /* 1 where it is of no interest. */
-static int put_staged(struct fold *f, const struct topt_strategy *s,
+static int put_staged(struct fold *f, struct topt_memo_points *of,
                       struct topt_memo_staged *known)
 {
     struct topt_strategy_cost cost;
+    int64_t limit = f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0;
     if (is_out(f, known))
         return 1;
-    if (cost_staged(f, s, 1, f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0, &cost))
+    int out = is_beyond(f, of->unit, limit, &cost);
+    if (out < 0 ||
+        (!out && cost_staged(f, of->at[0].strategy, 1, &of->unit, limit, &cost)))
         return -1;
     remember_least(known, &cost);
     if (!cost.stage.stages)
@@ -485,7 +508,7 @@ static int add_staged(struct fold *f, int lightest, int64_t hidden_ns)
     if (known->time_ns < 0) {
         rc = sums_are_out(f, &of->at[0], lightest, hidden_ns)
                  ? 1
-                 : put_staged(f, of->at[0].strategy, known);
+                 : put_staged(f, of, known);
         if (rc)
             return rc < 0 ? -1 : 0;
     }
@@ -501,21 +524,64 @@ static int add_staged(struct fold *f, int lightest, int64_t hidden_ns)
  * these: a margin, no proof. */
 enum { PERCENT_WITHOUT = 74 };
 
+/* '*ret' is a strategy that recomputes whole layers where the first 'n' of each chunk do, with its cost. */
+static int cost_with(struct fold *f, const struct topt_strategy *s, const int16_t *layers,
+                     int n, struct topt_unit_sums **unit, struct topt_strategy **ret,
+                     struct topt_strategy_cost *cost)
+{
+    topt_strategy_destroy(*ret);
+    *ret = topt_strategy_copy(s);
+    if (!*ret)
+        return topt_nomem(f->err, "the search");
+    topt_recompute_first(f->s->request->model, layers, n, *ret);
+    return cost_staged(f, *ret, 0, unit, f->time_limit, cost);
+}
+
+/* The units of that: those of both, as a layer's are the same beside layers that recompute and others. */
+static void mix_units(const struct fold *f, const struct topt_memo_points *of,
+                      const int16_t *layers, int n, struct topt_unit_sums *ret)
+{
+    const struct topt_stage_units *u = &f->s->planning->units;
+    int chunk = 0, in_chunk = -1;
+    for (int i = 0; i <= u->n; i++) {
+        if (i >= u->first && i < u->first + u->layers)
+            for (in_chunk++; in_chunk == layers[chunk]; in_chunk = 0)
+                chunk++;
+        ret[i] = in_chunk < n ? of->unit[i] : of->unit_kept[i];
+    }
+}
+
+/* See that they are known. */
+static int find_kept_units(struct fold *f, struct topt_memo_points *of,
+                           const int16_t *layers)
+{
+    struct topt_strategy *kept = NULL;
+    struct topt_strategy_cost cost;
+    size_t n = (size_t)f->s->planning->units.n + 1;
+    if (!f->unit && !(f->unit = calloc(n, sizeof *f->unit)))
+        return topt_nomem(f->err, "the search");
+    if (!of->unit || of->unit_kept)
+        return 0;
+    int rc = cost_with(f, of->at[0].strategy, layers, 0, &of->unit_kept, &kept, &cost);
+    topt_strategy_destroy(kept);
+    return rc;
+}
+
 /* The cost of a strategy that recomputes whole layers as one that recomputes the first 'n' of each chunk,
- * which '*ret' is made; 1 where layers are not cut so. */
-static int cost_first(struct fold *f, const struct topt_strategy *s,
+ * which '*ret' is made where it is not beyond the limits; 1 where layers are not cut so. */
+static int cost_first(struct fold *f, const struct topt_memo_points *of,
                       const struct topt_stage_costs *cut, int n,
                       struct topt_strategy **ret, struct topt_strategy_cost *cost)
 {
     enum { TRIES = 3 }; /* what is recomputed decides where layers are cut */
     struct topt_stage_costs at = *cut;
     for (int i = 0; i < TRIES; i++) {
-        topt_strategy_destroy(*ret);
-        *ret = topt_strategy_copy(s);
-        if (!*ret)
-            return topt_nomem(f->err, "the search");
-        topt_recompute_first(f->s->request->model, at.layers, n, *ret);
-        if (cost_staged(f, *ret, 0, f->time_limit, cost))
+        struct topt_unit_sums *unit = of->unit && of->unit_kept ? f->unit : NULL;
+        if (unit)
+            mix_units(f, of, at.layers, n, unit);
+        int out = is_beyond(f, unit, f->time_limit, cost);
+        if (out < 0 || (!out && cost_with(f, of->at[0].strategy, at.layers, n, NULL, ret,
+                                          cost)))
             return -1;
         if (!memcmp(cost->stage.layers, at.layers, sizeof at.layers))
             return 0;
@@ -526,7 +592,7 @@ static int cost_first(struct fold *f, const struct topt_strategy *s,
 }
 
 /* Add that where it is of interest: 1. */
-static int try_first(struct fold *f, const struct topt_strategy *s,
+static int try_first(struct fold *f, const struct topt_memo_points *of,
                      const struct topt_stage_costs *cut, int n)
 {
     struct topt_strategy_cost cost;
@@ -534,7 +600,7 @@ static int try_first(struct fold *f, const struct topt_strategy *s,
     struct topt_memo_staged *known = find_staged(f, FIRST + n);
     if (!known || is_out(f, known))
         return known ? 0 : -1;
-    int rc = cost_first(f, s, cut, n, &first, &cost), added = 0;
+    int rc = cost_first(f, of, cut, n, &first, &cost), added = 0;
     if (rc == 0)
         remember_least(known, &cost);
     f->degrees->recompute_layers = n;
@@ -551,16 +617,20 @@ static int try_first(struct fold *f, const struct topt_strategy *s,
  * The limit of time is one that only tells how layers are cut. */
 static int add_first(struct fold *f)
 {
-    const struct topt_memo_points *of = &f->entry->whole;
+    struct topt_memo_points *of = &f->entry->whole;
     struct topt_strategy_cost whole;
     int low = 0, high = 0, added = 0, rc = 0;
-    if (!of->n || cost_staged(f, of->at[0].strategy, 1, 1, &whole))
-        return of->n ? -1 : 0;
-    for (int c = 0; c < whole.stage.chunks && !f->too_large; c++)
+    int out = of->n ? is_beyond(f, of->unit, 1, &whole) : 1;
+    if (out < 0 ||
+        (!out && cost_staged(f, of->at[0].strategy, 1, &of->unit, 1, &whole)))
+        return -1;
+    for (int c = 0; of->n && c < whole.stage.chunks && !f->too_large; c++)
         high = whole.stage.layers[c] > high ? whole.stage.layers[c] : high;
+    if (high > 1 && find_kept_units(f, of, whole.stage.layers))
+        return -1;
     while (high - low > 1 && rc >= 0) {
         int n = low + (high - low) / 2;
-        rc = try_first(f, of->at[0].strategy, &whole.stage, n);
+        rc = try_first(f, of, &whole.stage, n);
         added |= rc > 0;
         if (f->too_large)
             low = n;
@@ -1099,6 +1169,7 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
     if (f.own && s->planning->memo && f.own->host_bytes)
         s->planning->memo->host_bytes = f.own->host_bytes;
     topt_problem_destroy(f.beside);
+    free(f.unit);
     for (int i = 0; i < EVALUATORS; i++)
         topt_evaluator_destroy(f.costs[i].of);
     topt_memo_destroy(f.own);
