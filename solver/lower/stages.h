@@ -23,6 +23,7 @@ struct topt_layers {
     struct topt_unit_sums *unit;      /* and behind them as topt_evaluator_units; owned */
     int shared;                       /* the first and the last unit have one table */
     struct topt_fragment_cost summed; /* of all pieces */
+    int units_only;                   /* topt_evaluate_units() */
     int64_t memory_limit, time_limit; /* topt_evaluator_limit() */
     struct topt_passes *passes;       /* topt_evaluator_passes() */
 };

@@ -621,6 +621,8 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
         fold_bytes(t);
         topt_layers_sum(&t->layers);
         t->layers.summed = cost.sum;
+        if (t->layers.units_only)
+            return 0;
         if (topt_stages_cost(&t->layers, st, ret, err))
             return -1;
         put_host_of_stages(t, ret);

@@ -922,9 +922,11 @@ int topt_evaluate_stages(struct topt_evaluator *a, const struct topt_strategy *s
                          struct topt_strategy_cost *ret_cost,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The units of the strategy that was evaluated last, and behind them what two stages that share a table have twice;
- * the caller frees them.  NULL: there are no stages, or no memory. */
-struct topt_unit_sums *topt_evaluator_units(const struct topt_evaluator *a);
+/* The units of a strategy, and behind them what two stages that share a table have twice; the caller frees them.  No
+ * stages are costed yet: topt_evaluate_stages does that. */
+int topt_evaluate_units(struct topt_evaluator *a, const struct topt_strategy *s,
+                        struct topt_unit_sums **ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
 /* Do such units lie beyond the limits (as of topt_evaluator_limit) over the stages of the costing's settings?  Then 1, and
  * 'ret' has what their evaluation would say of memory, layers and the limit that is passed, and a time that is no
  * more than that; 0: that is to be evaluated; -1: no memory. */

@@ -148,7 +148,7 @@ static int is_beyond(struct fold *f, const struct topt_unit_sums *unit,
                      int64_t time_limit, struct topt_strategy_cost *ret)
 {
     struct topt_costing k;
-    if (!unit || f->s->request->settings.offload)
+    if (!unit)
         return 0;
     if (topt_grid_costing(f->s, f->degrees, &k, f->err))
         return -1;
@@ -158,33 +158,58 @@ static int is_beyond(struct fold *f, const struct topt_unit_sums *unit,
     return rc < 0 ? topt_nomem(f->err, "the search") : rc;
 }
 
-/* The cost of a strategy as one of pipeline stages, of a problem that is that of one stage's devices: without
- * stages where it is beyond the limits.  Where it 'stays' it is known again by its place; its units go to 'unit' where
- * that has none.  Pieces cost the same for any number of stages, so that one evaluator serves for all. */
-static int cost_staged(struct fold *f, const struct topt_strategy *s, int stays,
-                       struct topt_unit_sums **unit, int64_t time_limit,
-                       struct topt_strategy_cost *ret)
+/* The evaluator of strategies of a problem that is that of one stage's devices, as ones of pipeline stages.  Pieces cost
+ * the same for any number of stages, so that one serves for all.  NULL: failed. */
+static struct costs *open_staged(struct fold *f)
 {
     struct topt_costing k;
-    struct costs *a;
     if (topt_grid_costing(f->s, f->degrees, &k, f->err))
-        return -1;
+        return NULL;
     f->staged = *k.settings;
     k.settings = &f->staged;
-    if (!(a = open_costs(f, &k)))
+    return open_costs(f, &k);
+}
+
+/* The cost of such a strategy: without stages where it is beyond the limits.  Where it 'stays' it is known again by its
+ * place. */
+static int cost_staged(struct fold *f, const struct topt_strategy *s, int stays,
+                       int64_t time_limit, struct topt_strategy_cost *ret)
+{
+    struct costs *a = open_staged(f);
+    if (!a)
         return -1;
     topt_evaluator_limit(a->of, f->memory_limit, time_limit);
     if (a->evaluated == s ? topt_evaluate_stages(a->of, s, ret, f->err)
                           : topt_evaluate_strategy(a->of, s, ret, NULL, f->err))
         return -1;
     a->evaluated = stays ? s : NULL;
-    if (unit && !*unit && (*unit = topt_evaluator_units(a->of)))
-        f->memo->bytes += (size_t)f->s->planning->units.n * sizeof **unit;
     ret->memory_bytes = held(f, ret);
     if (ret->memory_bytes == INT64_MAX)
         ret->stage.stages = 0;
     f->too_large = beyond(ret->memory_bytes, f->memory_limit);
     return 0;
+}
+
+static int find_units(struct fold *f, const struct topt_strategy *s, int stays,
+                      struct topt_unit_sums **ret)
+{
+    struct costs *a = open_staged(f);
+    if (!a || topt_evaluate_units(a->of, s, ret, f->err))
+        return -1;
+    a->evaluated = stays ? s : NULL;
+    f->memo->bytes += (size_t)f->s->planning->units.n * sizeof **ret;
+    return 0;
+}
+
+/* The same of the first point, whose units say most that lies beyond the limits. */
+static int cost_first_point(struct fold *f, struct topt_memo_points *of,
+                            int64_t time_limit, struct topt_strategy_cost *ret)
+{
+    const struct topt_strategy *s = of->at[0].strategy;
+    if (!of->unit && !f->s->request->settings.offload && find_units(f, s, 1, &of->unit))
+        return -1;
+    int out = is_beyond(f, of->unit, time_limit, ret);
+    return out < 0 || (!out && cost_staged(f, s, 1, time_limit, ret)) ? -1 : 0;
 }
 
 /* Is what takes no less of no interest?  Memory says so first, as where a cost is found; 'sized': time says so, too. */
@@ -224,12 +249,9 @@ static int put_staged(struct fold *f, struct topt_memo_points *of,
                       struct topt_memo_staged *known)
 {
     struct topt_strategy_cost cost;
-    int64_t limit = f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0;
     if (is_out(f, known))
         return 1;
-    int out = is_beyond(f, of->unit, limit, &cost);
-    if (out < 0 ||
-        (!out && cost_staged(f, of->at[0].strategy, 1, &of->unit, limit, &cost)))
+    if (cost_first_point(f, of, f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0, &cost))
         return -1;
     remember_least(known, &cost);
     if (!cost.stage.stages)
@@ -524,17 +546,17 @@ static int add_staged(struct fold *f, int lightest, int64_t hidden_ns)
  * these: a margin, no proof. */
 enum { PERCENT_WITHOUT = 74 };
 
-/* '*ret' is a strategy that recomputes whole layers where the first 'n' of each chunk do, with its cost. */
-static int cost_with(struct fold *f, const struct topt_strategy *s, const int16_t *layers,
-                     int n, struct topt_unit_sums **unit, struct topt_strategy **ret,
-                     struct topt_strategy_cost *cost)
+/* A strategy that recomputes whole layers where the first 'n' of each chunk do; NULL without memory. */
+static struct topt_strategy *recompute_first(struct fold *f,
+                                             const struct topt_memo_points *of,
+                                             const int16_t *layers, int n)
 {
-    topt_strategy_destroy(*ret);
-    *ret = topt_strategy_copy(s);
-    if (!*ret)
-        return topt_nomem(f->err, "the search");
-    topt_recompute_first(f->s->request->model, layers, n, *ret);
-    return cost_staged(f, *ret, 0, unit, f->time_limit, cost);
+    struct topt_strategy *ret = topt_strategy_copy(of->at[0].strategy);
+    if (ret)
+        topt_recompute_first(f->s->request->model, layers, n, ret);
+    else
+        topt_nomem(f->err, "the search");
+    return ret;
 }
 
 /* The units of that: those of both, as a layer's are the same beside layers that recompute and others. */
@@ -555,14 +577,13 @@ static void mix_units(const struct fold *f, const struct topt_memo_points *of,
 static int find_kept_units(struct fold *f, struct topt_memo_points *of,
                            const int16_t *layers)
 {
-    struct topt_strategy *kept = NULL;
-    struct topt_strategy_cost cost;
     size_t n = (size_t)f->s->planning->units.n + 1;
     if (!f->unit && !(f->unit = calloc(n, sizeof *f->unit)))
         return topt_nomem(f->err, "the search");
     if (!of->unit || of->unit_kept)
         return 0;
-    int rc = cost_with(f, of->at[0].strategy, layers, 0, &of->unit_kept, &kept, &cost);
+    struct topt_strategy *kept = recompute_first(f, of, layers, 0);
+    int rc = kept ? find_units(f, kept, 0, &of->unit_kept) : -1;
     topt_strategy_destroy(kept);
     return rc;
 }
@@ -580,8 +601,12 @@ static int cost_first(struct fold *f, const struct topt_memo_points *of,
         if (unit)
             mix_units(f, of, at.layers, n, unit);
         int out = is_beyond(f, unit, f->time_limit, cost);
-        if (out < 0 || (!out && cost_with(f, of->at[0].strategy, at.layers, n, NULL, ret,
-                                          cost)))
+        if (!out) {
+            topt_strategy_destroy(*ret);
+            *ret = recompute_first(f, of, at.layers, n);
+        }
+        if (out < 0 ||
+            (!out && (!*ret || cost_staged(f, *ret, 0, f->time_limit, cost))))
             return -1;
         if (!memcmp(cost->stage.layers, at.layers, sizeof at.layers))
             return 0;
@@ -620,9 +645,7 @@ static int add_first(struct fold *f)
     struct topt_memo_points *of = &f->entry->whole;
     struct topt_strategy_cost whole;
     int low = 0, high = 0, added = 0, rc = 0;
-    int out = of->n ? is_beyond(f, of->unit, 1, &whole) : 1;
-    if (out < 0 ||
-        (!out && cost_staged(f, of->at[0].strategy, 1, &of->unit, 1, &whole)))
+    if (of->n && cost_first_point(f, of, 1, &whole))
         return -1;
     for (int c = 0; of->n && c < whole.stage.chunks && !f->too_large; c++)
         high = whole.stage.layers[c] > high ? whole.stage.layers[c] : high;
