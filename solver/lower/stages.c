@@ -218,18 +218,13 @@ static int from(const struct stages *x, int unit)
 static void add_pass(struct topt_unit_sums *u, int backward,
                      const struct topt_part_time *t, int64_t rounds)
 {
-    struct topt_pass_sums *p = &u->pass[backward];
-    int64_t waited = t->waited_ns / rounds, gather = t->gather_ns / rounds,
-            reduce = t->reduce_ns / rounds;
+    int64_t *ns = u->ns[backward];
     u->passes_ns += t->compute_ns + t->waited_ns;
-    p->compute_ns += t->compute_ns / rounds;
-    p->waited_ns += waited;
-    for (int i = 0; i < TOPT_LINK_COUNT; i++) {
-        int64_t aside = (t->gather_links >> i & 1) * gather +
-                        (t->reduce_links >> i & 1) * reduce;
-        p->aside_ns[i] += aside;
-        p->link_ns[i] += aside + (t->waited_links >> i & 1) * waited;
-    }
+    ns[TOPT_LINK_COUNT] += t->compute_ns / rounds + t->waited_ns / rounds;
+    for (int i = 0; i < TOPT_LINK_COUNT; i++)
+        ns[i] += (t->gather_links >> i & 1) * (t->gather_ns / rounds) +
+                 (t->reduce_links >> i & 1) * (t->reduce_ns / rounds) +
+                 (t->waited_links >> i & 1) * (t->waited_ns / rounds);
 }
 
 static int64_t stays_of(const struct topt_layers *t, int piece)
@@ -279,9 +274,8 @@ static int cut_by(struct stages *x, int64_t most, int64_t room, int spread)
         int64_t sum = 0, more = 0, *bytes = &held[stage_of(x, c)];
         int least = at - 1; /* each of the chunks before has a unit, too */
         int64_t share = spread ? left / (c + 1) : most;
-        while (at > c && (at > least ||
-                          (sum + x->unit[at - 1].passes_ns <= most &&
-                           sum + x->unit[at - 1].passes_ns / 2 <= share))) {
+        while (at > c && (at > least || (sum + x->unit[at - 1].passes_ns <= most &&
+                                         sum + x->unit[at - 1].passes_ns / 2 <= share))) {
             more = room ? unit_bytes(x, at - 1, c) : 0;
             if (at <= least && *bytes + more > room)
                 break;
@@ -551,6 +545,23 @@ static int find_chunks(struct stages *x)
     return 0;
 }
 
+/* The least that passes take, where units alone are known: a chain of what computes and what that waits for, and all
+ * that takes one link. */
+static void sum_chunks(struct stages *x)
+{
+    for (int c = 0; c < x->nchunks; c++) {
+        x->hidden_ns[c] = hidden_ns(x, c);
+        for (int d = 0; d < 2; d++) {
+            for (int i = 0; i <= TOPT_LINK_COUNT; i++) {
+                int64_t sum = 0;
+                for (int u = x->cut[c]; u < x->cut[c + 1]; u++)
+                    sum += x->unit[u].ns[d][i];
+                x->chunk[c].ns[d] = topt_max(x->chunk[c].ns[d], sum);
+            }
+        }
+    }
+}
+
 /* Passes of two chunks as one, unless that was seen for chunks like them. */
 static int find_pair(struct stages *x, int f, int b, int64_t *ret)
 {
@@ -788,13 +799,12 @@ static int run(struct stages *x, struct topt_strategy_cost *cost)
     int rc = topt_pipeline_run(x->t->schedule, &p, &ns, held, x->err);
     if (rc)
         return -1;
-    x->ret->stages = x->shape.stages;
     put_bytes(x, held, cost);
     put_time(x, ns, cost);
     return 0;
 }
 
-static void find_ahead(struct stages *x)
+static int find_all(struct stages *x, struct topt_strategy_cost *cost)
 {
     for (int s = 0; s < x->shape.stages; s++) {
         struct topt_order_plan plan;
@@ -803,29 +813,23 @@ static void find_ahead(struct stages *x)
             x->ahead[topt_order_chunk(x->order, &x->shape, s, own)] =
                 topt_order_ahead(&plan, own);
     }
-}
-
-/* Cut layers; does a stage hold too much? */
-static int cut(struct stages *x, struct topt_strategy_cost *cost)
-{
     cut_units(x);
     x->ret->chunks = x->nchunks;
     for (int c = 0; c < x->nchunks; c++)
         x->ret->layers[c] =
             (int16_t)topt_stage_units_layers(&x->t->units, x->cut[c], x->cut[c + 1]);
     cost->memory_bytes = least_bytes(x);
-    return x->t->memory_limit && cost->memory_bytes > x->t->memory_limit;
-}
-
-static int find_all(struct stages *x, struct topt_strategy_cost *cost)
-{
-    find_ahead(x);
-    if (cut(x, cost))
+    if (x->t->memory_limit && cost->memory_bytes > x->t->memory_limit)
         return 0;
-    if (find_chunks(x) || find_ends(x))
+    if (!x->strategy)
+        sum_chunks(x);
+    else if (find_chunks(x) || find_ends(x))
         return -1;
     cost->time_ns = least_ns(x);
     if (x->t->time_limit && cost->time_ns > x->t->time_limit)
+        return 0;
+    x->ret->stages = x->shape.stages;
+    if (!x->strategy)
         return 0;
     return x->order->pairs && find_pairs(x) ? -1 : run(x, cost);
 }
@@ -866,9 +870,8 @@ static int cost_by(struct topt_layers *t, const struct topt_strategy *s, int lea
     /* Each is set as a whole before it is read. */
     x.time = malloc(2 * pieces * sizeof *x.time); /* of two chunks at once */
     x.bytes = malloc(pieces * sizeof *x.bytes);
-    int rc = x.chunk && x.time && x.bytes
-                 ? find_all(&x, cost)
-                 : topt_nomem(err, "pipeline stages");
+    int rc = x.chunk && x.time && x.bytes ? find_all(&x, cost)
+                                          : topt_nomem(err, "pipeline stages");
     free(x.chunk);
     free(x.time);
     free(x.bytes);
@@ -893,85 +896,17 @@ int topt_stages_cost(struct topt_layers *t, const struct topt_strategy *s,
     return rc;
 }
 
-/* ---- by units alone ------------------------------------------------------------------ */
-
-/* The least time of a chunk's pass.  What computing waits for stops what moves beside on the same link; and
- * beside a move a device computes at its rate less a share s.  With C computing, W waited for, and A that moves on
- * one link, a device that takes the time T computes for D >= C + s (A - (T - D)) of it, and T >= D + W.  So
- *
- *     T >= C + W + s (A - W),  T >= C + W,  and T >= all that takes the link
- */
-static int64_t least_pass_ns(const struct stages *x, int chunk, int backward)
-{
-    double share = topt_hw_collective_share(x->t->hw);
-    struct topt_pass_sums sum = {0};
-    int64_t least, most = 0;
-    for (int u = x->cut[chunk]; u < x->cut[chunk + 1]; u++) {
-        const struct topt_pass_sums *p = &x->unit[u].pass[backward];
-        sum.compute_ns += p->compute_ns;
-        sum.waited_ns += p->waited_ns;
-        for (int i = 0; i < TOPT_LINK_COUNT; i++) {
-            sum.link_ns[i] += p->link_ns[i];
-            sum.aside_ns[i] += p->aside_ns[i];
-        }
-    }
-    least = sum.compute_ns + sum.waited_ns;
-    for (int i = 0; i < TOPT_LINK_COUNT; i++) {
-        most = topt_max(most, sum.aside_ns[i] - sum.waited_ns);
-        least = topt_max(least, sum.link_ns[i]);
-    }
-    int64_t beside =
-        (int64_t)((share < 0.99 ? share : 0.99) * (double)most * (1 - 1e-9));
-    return topt_max(least, sum.compute_ns + sum.waited_ns + beside);
-}
-
-/* As find_all, with the least time of passes. */
-static int exceeds(struct stages *x, struct topt_strategy_cost *cost)
-{
-    if (cut(x, cost))
-        return 1;
-    for (int c = 0; c < x->nchunks; c++) {
-        x->chunk[c].ns[0] = least_pass_ns(x, c, 0);
-        x->chunk[c].ns[1] = least_pass_ns(x, c, 1);
-        x->hidden_ns[c] = hidden_ns(x, c);
-    }
-    cost->time_ns = least_ns(x);
-    return x->t->time_limit && cost->time_ns > x->t->time_limit;
-}
-
 int topt_stages_exceed(const struct topt_costing *k, const struct topt_stage_units *u,
-                       const struct topt_unit_sums *of, int64_t memory_limit,
-                       int64_t time_limit, struct topt_strategy_cost *ret)
+                       struct topt_unit_sums *of, int64_t memory_limit,
+                       int64_t time_limit, struct topt_strategy_cost *ret,
+                       struct topt_error *err)
 {
-    const struct topt_settings *o = k->settings;
-    struct topt_layers t = {.settings = o,
+    struct topt_layers t = {.settings = k->settings,
                             .hw = k->hw,
                             .units = *u,
+                            .unit = of,
                             .shared = of[u->n].stays > 0,
                             .memory_limit = memory_limit,
                             .time_limit = time_limit};
-    struct stages x = {.t = &t,
-                       .order = &topt_orders[o->order],
-                       .shape = {(int)o->stages, (int)o->stage_chunks, o->micro_batches},
-                       .nunits = u->n,
-                       .unit = of,
-                       .nchunks = (int)(o->stages * o->stage_chunks),
-                       .ret = &ret->stage};
-    *ret = (struct topt_strategy_cost){.time_ns = 0};
-    if (check(&x))
-        return 0;
-    if (!(x.chunk = calloc((size_t)x.nchunks, sizeof *x.chunk)))
-        return -1;
-    find_ahead(&x);
-    int rc = exceeds(&x, ret);
-    struct topt_strategy_cost lean = {.time_ns = 0};
-    if (rc && ret->memory_bytes > topt_hw_memory_bytes(k->hw)) {
-        x.lean = 1;
-        x.ret = &lean.stage;
-        rc = exceeds(&x, &lean);
-        if (lean.memory_bytes < ret->memory_bytes)
-            *ret = lean;
-    }
-    free(x.chunk);
-    return rc;
+    return topt_stages_cost(&t, NULL, ret, err) ? -1 : !ret->stage.stages;
 }

@@ -871,12 +871,8 @@ int topt_stage_units_layers(const struct topt_stage_units *u, int from, int unti
  * schedule. */
 struct topt_unit_sums {
     int64_t passes_ns, exchange_ns; /* of all micro-batches; by the first chunks are cut */
-    /* Of one micro-batch, forward and backward: computing, what it waits for, and by link this and what moves
-     * beside. */
-    struct topt_pass_sums {
-        int64_t compute_ns, waited_ns;
-        int64_t link_ns[TOPT_LINK_COUNT], aside_ns[TOPT_LINK_COUNT];
-    } pass[2];
+    /* Of one micro-batch, forward and backward: all that takes a link; and last what computes and what that waits for. */
+    int64_t ns[2][TOPT_LINK_COUNT + 1];
     int64_t stays, kept; /* bytes: throughout; of a micro-batch until it goes backward */
 };
 /* Of a strategy that recomputes whole layers, keep what is beyond the first 'n' layers of each chunk; 'layers'
@@ -922,17 +918,18 @@ int topt_evaluate_stages(struct topt_evaluator *a, const struct topt_strategy *s
                          struct topt_strategy_cost *ret_cost,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The units of a strategy, and behind them what two stages that share a table have twice; the caller frees them.  No
- * stages are costed yet: topt_evaluate_stages does that. */
+/* The units of a strategy, and behind them what two stages that share a table have twice: 'ret' has room.  No stages
+ * are costed yet: topt_evaluate_stages does that. */
 int topt_evaluate_units(struct topt_evaluator *a, const struct topt_strategy *s,
-                        struct topt_unit_sums **ret,
+                        struct topt_unit_sums *ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 /* Do such units lie beyond the limits (as of topt_evaluator_limit) over the stages of the costing's settings?  Then 1, and
  * 'ret' has what their evaluation would say of memory, layers and the limit that is passed, and a time that is no
- * more than that; 0: that is to be evaluated; -1: no memory. */
+ * more than that; 0: that is to be evaluated; -1: failed. */
 int topt_stages_exceed(const struct topt_costing *k, const struct topt_stage_units *u,
-                       const struct topt_unit_sums *of, int64_t memory_limit,
-                       int64_t time_limit, struct topt_strategy_cost *ret);
+                       struct topt_unit_sums *of, int64_t memory_limit,
+                       int64_t time_limit, struct topt_strategy_cost *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The costs of many strategies of one model, and the peak_bytes of the programs they
  * are lowered to: as topt_cost_strategy and topt_lower say, but fragments of alike

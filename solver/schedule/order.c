@@ -224,33 +224,11 @@ static void take(const struct topt_order_plan *p, int line, int64_t k,
     ret->micro_batch = k / round * p->group + in_round % p->group;
 }
 
-/* The part that the 'i'th pass is of. */
-static const struct topt_order_part *part_of(const struct topt_order_plan *p, int64_t i)
+struct topt_turn topt_order_turn(const struct topt_order_plan *p, int64_t i)
 {
     const struct topt_order_part *x = &p->part[p->n - 1];
     while (x->from > i)
         x--;
-    return x;
-}
-
-int64_t topt_order_ahead(const struct topt_order_plan *p, int own)
-{
-    const struct topt_order_part *x = part_of(p, p->ahead);
-    const struct topt_order_shape *s = &p->shape;
-    int by_line = p->order->v || s->chunks == 1, line = by_line ? own : 0;
-    int64_t past = p->ahead - x->from, round = p->group * s->chunks;
-    int64_t k = x->before.forward[line] + past / x->cycle * x->each.forward[line];
-    for (int i = 0; i < past % x->cycle; i++)
-        k += x->pass[i] == 'f' && x->line[i] == line;
-    if (by_line)
-        return k;
-    int64_t begun = k % round - own * p->group;
-    return k / round * p->group + topt_max(0, topt_min(begun, p->group));
-}
-
-struct topt_turn topt_order_turn(const struct topt_order_plan *p, int64_t i)
-{
-    const struct topt_order_part *x = part_of(p, i);
     int64_t cycles = (i - x->from) / x->cycle;
     int at = (int)((i - x->from) % x->cycle), line = x->line[at];
     struct topt_order_count c = {{0}, {0}, {0}};
@@ -271,6 +249,17 @@ struct topt_turn topt_order_turn(const struct topt_order_plan *p, int64_t i)
     return t;
 }
 
+int64_t topt_order_ahead(const struct topt_order_plan *p, int own)
+{
+    int64_t n = 0, round = p->group * p->shape.chunks;
+    for (int64_t i = 0; i < p->ahead && p->order->v; i++)
+        n += topt_order_turn(p, i).chunk == own;
+    if (p->order->v)
+        return n;
+    n = topt_min(p->ahead % round - own * p->group, p->group);
+    return p->ahead / round * p->group + topt_max(n, 0);
+}
+
 /* Is the pass at that place of a part's cycle one backward that runs as one with the pass forward after it? */
 static int begins_pair(const struct topt_order_plan *p, const struct topt_order_part *x,
                        int at)
@@ -281,7 +270,9 @@ static int begins_pair(const struct topt_order_plan *p, const struct topt_order_
 
 int topt_order_pairs(const struct topt_order_plan *p, int64_t i)
 {
-    const struct topt_order_part *x = part_of(p, i);
+    const struct topt_order_part *x = &p->part[p->n - 1];
+    while (x->from > i)
+        x--;
     return begins_pair(p, x, (int)((i - x->from) % x->cycle));
 }
 

@@ -129,7 +129,8 @@ int topt_memo_take(struct topt_memo *m, struct topt_solutions *found,
         m->bytes += sizeof *at + sizeof *x + (size_t)x->ntensors * sizeof *x->hub +
                     (size_t)x->nops * (sizeof *x->config + TOPT_MAX_INPUTS);
     }
-    *ret = (struct topt_memo_points){1, found->certificate.stats, found->n, at, NULL, NULL};
+    *ret = (struct topt_memo_points){
+        .known = 1, .work = found->certificate.stats, .n = found->n, .at = at};
     found->n = 0; /* strategies are the memo's now */
     return 0;
 }

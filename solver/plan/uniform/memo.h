@@ -58,8 +58,7 @@ struct topt_memo_entry {
     int nstaged, staged_cap;
     struct topt_memo_staged {
         int stages, chunks, order, which;
-        int64_t memory_bytes, time_ns; /* -1: not known, but that it is no less than */
-        int64_t least_bytes, least_ns;
+        int64_t memory_bytes, time_ns; /* -1: not known */
     } * staged; /* owned */
 };
 

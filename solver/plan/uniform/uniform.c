@@ -144,8 +144,8 @@ static int put_cost(struct fold *f, const struct topt_strategy *s, int64_t *memo
 
 /* Is a strategy of such units, as one of pipeline stages, beyond the limits?  Then 1, with its cost as cost_staged
  * says it; 0: it is to be costed; -1: failed. */
-static int is_beyond(struct fold *f, const struct topt_unit_sums *unit,
-                     int64_t time_limit, struct topt_strategy_cost *ret)
+static int is_beyond(struct fold *f, struct topt_unit_sums *unit, int64_t time_limit,
+                     struct topt_strategy_cost *ret)
 {
     struct topt_costing k;
     if (!unit)
@@ -153,9 +153,9 @@ static int is_beyond(struct fold *f, const struct topt_unit_sums *unit,
     if (topt_grid_costing(f->s, f->degrees, &k, f->err))
         return -1;
     int rc = topt_stages_exceed(&k, &f->s->planning->units, unit, f->memory_limit,
-                                time_limit, ret);
+                                time_limit, ret, f->err);
     f->too_large = rc > 0 && beyond(ret->memory_bytes, f->memory_limit);
-    return rc < 0 ? topt_nomem(f->err, "the search") : rc;
+    return rc;
 }
 
 /* The evaluator of strategies of a problem that is that of one stage's devices, as ones of pipeline stages.  Pieces cost
@@ -190,14 +190,28 @@ static int cost_staged(struct fold *f, const struct topt_strategy *s, int stays,
     return 0;
 }
 
+/* Room for the units of a strategy; NULL without memory. */
+static struct topt_unit_sums *units_room(struct fold *f)
+{
+    size_t n = (size_t)f->s->planning->units.n + 1;
+    struct topt_unit_sums *ret = calloc(n, sizeof *ret);
+    if (!ret)
+        topt_nomem(f->err, "the search");
+    return ret;
+}
+
 static int find_units(struct fold *f, const struct topt_strategy *s, int stays,
                       struct topt_unit_sums **ret)
 {
     struct costs *a = open_staged(f);
-    if (!a || topt_evaluate_units(a->of, s, ret, f->err))
+    struct topt_unit_sums *unit = a ? units_room(f) : NULL;
+    if (!unit || topt_evaluate_units(a->of, s, unit, f->err)) {
+        free(unit);
         return -1;
+    }
+    *ret = unit;
     a->evaluated = stays ? s : NULL;
-    f->memo->bytes += (size_t)f->s->planning->units.n * sizeof **ret;
+    f->memo->bytes += (size_t)f->s->planning->units.n * sizeof *unit;
     return 0;
 }
 
@@ -212,36 +226,17 @@ static int cost_first_point(struct fold *f, struct topt_memo_points *of,
     return out < 0 || (!out && cost_staged(f, s, 1, time_limit, ret)) ? -1 : 0;
 }
 
-/* Is what takes no less of no interest?  Memory says so first, as where a cost is found; 'sized': time says so, too. */
-static int exceeds(struct fold *f, int64_t bytes, int64_t ns, int sized)
-{
-    f->too_large = beyond(bytes, f->memory_limit);
-    return f->too_large ||
-           (f->goal == TOPT_GOAL_FASTEST && sized && beyond(ns, f->time_limit));
-}
-
-/* Is a strategy known to be? */
-static int is_out(struct fold *f, const struct topt_memo_staged *known)
-{
-    return exceeds(f, known->least_bytes, known->least_ns,
-                   known->least_bytes || !f->memory_limit);
-}
-
-/* ... or by its sums, which are spread over stages, but for what passes that run as one hide?  Of frameworks that
- * recompute the first layers alone it is to be known whether what keeps all fits (look_at_first). */
+/* Is a strategy of no interest by its sums, which are spread over stages, but for what passes that run as one hide?
+ * Memory says so first, as where a cost is found; 'sized': time says so, too.  Of frameworks that recompute the first
+ * layers alone it is to be known whether what keeps all fits (look_at_first). */
 static int sums_are_out(struct fold *f, const struct topt_memo_point *p, int lightest,
                         int64_t hidden_ns)
 {
     int stages = f->degrees->stages, sized = lightest || f->degrees->recompute ||
                                              !f->s->request->framework->recompute_first;
-    return exceeds(f, p->sum_bytes / stages, (p->sum_ns - hidden_ns) / stages, sized);
-}
-
-static void remember_least(struct topt_memo_staged *known,
-                           const struct topt_strategy_cost *cost)
-{
-    known->least_bytes = topt_max(known->least_bytes, cost->memory_bytes);
-    known->least_ns = topt_max(known->least_ns, cost->time_ns);
+    f->too_large = beyond(p->sum_bytes / stages, f->memory_limit);
+    return f->too_large || (f->goal == TOPT_GOAL_FASTEST && sized &&
+                            beyond((p->sum_ns - hidden_ns) / stages, f->time_limit));
 }
 
 /* 1 where it is of no interest. */
@@ -249,11 +244,8 @@ static int put_staged(struct fold *f, struct topt_memo_points *of,
                       struct topt_memo_staged *known)
 {
     struct topt_strategy_cost cost;
-    if (is_out(f, known))
-        return 1;
     if (cost_first_point(f, of, f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0, &cost))
         return -1;
-    remember_least(known, &cost);
     if (!cost.stage.stages)
         return 1;
     known->memory_bytes = cost.memory_bytes;
@@ -488,8 +480,8 @@ static int add_best(struct fold *f)
 
 /* ---- pipeline stages ----------------------------------------------------------------- */
 
-/* 'which' strategy: of enum, or FIRST + n, that which recomputes the first n layers of each chunk. */
-enum { QUICKEST, LIGHTEST, FIRST };
+/* 'which' strategy. */
+enum { QUICKEST, LIGHTEST };
 
 static struct topt_memo_staged *find_staged(struct fold *f, int which)
 {
@@ -528,9 +520,8 @@ static int add_staged(struct fold *f, int lightest, int64_t hidden_ns)
     if (!known)
         return -1;
     if (known->time_ns < 0) {
-        rc = sums_are_out(f, &of->at[0], lightest, hidden_ns)
-                 ? 1
-                 : put_staged(f, of, known);
+        rc = sums_are_out(f, &of->at[0], lightest, hidden_ns) ? 1
+                                                              : put_staged(f, of, known);
         if (rc)
             return rc < 0 ? -1 : 0;
     }
@@ -546,46 +537,46 @@ static int add_staged(struct fold *f, int lightest, int64_t hidden_ns)
  * these: a margin, no proof. */
 enum { PERCENT_WITHOUT = 74 };
 
-/* A strategy that recomputes whole layers where the first 'n' of each chunk do; NULL without memory. */
-static struct topt_strategy *recompute_first(struct fold *f,
-                                             const struct topt_memo_points *of,
-                                             const int16_t *layers, int n)
+/* '*ret' is a strategy that recomputes whole layers where the first 'n' of each chunk do. */
+static int recompute_first(struct fold *f, const struct topt_memo_points *of,
+                           const int16_t *layers, int n, struct topt_strategy **ret)
 {
-    struct topt_strategy *ret = topt_strategy_copy(of->at[0].strategy);
-    if (ret)
-        topt_recompute_first(f->s->request->model, layers, n, ret);
-    else
-        topt_nomem(f->err, "the search");
-    return ret;
+    topt_strategy_destroy(*ret);
+    *ret = topt_strategy_copy(of->at[0].strategy);
+    if (!*ret)
+        return topt_nomem(f->err, "the search");
+    topt_recompute_first(f->s->request->model, layers, n, *ret);
+    return 0;
 }
 
-/* The units of that: those of both, as a layer's are the same beside layers that recompute and others. */
-static void mix_units(const struct fold *f, const struct topt_memo_points *of,
-                      const int16_t *layers, int n, struct topt_unit_sums *ret)
+/* The units of that (NULL: not known): those of both, as a layer's are the same beside layers that recompute and
+ * others. */
+static struct topt_unit_sums *mix_units(const struct fold *f,
+                                        const struct topt_memo_points *of,
+                                        const int16_t *layers, int n)
 {
     const struct topt_stage_units *u = &f->s->planning->units;
     int chunk = 0, in_chunk = -1;
-    for (int i = 0; i <= u->n; i++) {
+    for (int i = 0; i <= u->n && of->unit_kept; i++) {
         if (i >= u->first && i < u->first + u->layers)
             for (in_chunk++; in_chunk == layers[chunk]; in_chunk = 0)
                 chunk++;
-        ret[i] = in_chunk < n ? of->unit[i] : of->unit_kept[i];
+        f->unit[i] = in_chunk < n ? of->unit[i] : of->unit_kept[i];
     }
+    return of->unit_kept ? f->unit : NULL;
 }
 
 /* See that they are known. */
 static int find_kept_units(struct fold *f, struct topt_memo_points *of,
                            const int16_t *layers)
 {
-    size_t n = (size_t)f->s->planning->units.n + 1;
-    if (!f->unit && !(f->unit = calloc(n, sizeof *f->unit)))
-        return topt_nomem(f->err, "the search");
-    if (!of->unit || of->unit_kept)
-        return 0;
-    struct topt_strategy *kept = recompute_first(f, of, layers, 0);
-    int rc = kept ? find_units(f, kept, 0, &of->unit_kept) : -1;
+    struct topt_strategy *kept = NULL;
+    int rc = of->unit && !of->unit_kept &&
+             (recompute_first(f, of, layers, 0, &kept) ||
+              find_units(f, kept, 0, &of->unit_kept) ||
+              (!f->unit && !(f->unit = units_room(f))));
     topt_strategy_destroy(kept);
-    return rc;
+    return rc ? -1 : 0;
 }
 
 /* The cost of a strategy that recomputes whole layers as one that recomputes the first 'n' of each chunk,
@@ -597,16 +588,10 @@ static int cost_first(struct fold *f, const struct topt_memo_points *of,
     enum { TRIES = 3 }; /* what is recomputed decides where layers are cut */
     struct topt_stage_costs at = *cut;
     for (int i = 0; i < TRIES; i++) {
-        struct topt_unit_sums *unit = of->unit && of->unit_kept ? f->unit : NULL;
-        if (unit)
-            mix_units(f, of, at.layers, n, unit);
+        struct topt_unit_sums *unit = mix_units(f, of, at.layers, n);
         int out = is_beyond(f, unit, f->time_limit, cost);
-        if (!out) {
-            topt_strategy_destroy(*ret);
-            *ret = recompute_first(f, of, at.layers, n);
-        }
-        if (out < 0 ||
-            (!out && (!*ret || cost_staged(f, *ret, 0, f->time_limit, cost))))
+        if (out < 0 || (!out && (recompute_first(f, of, at.layers, n, ret) ||
+                                 cost_staged(f, *ret, 0, f->time_limit, cost))))
             return -1;
         if (!memcmp(cost->stage.layers, at.layers, sizeof at.layers))
             return 0;
@@ -622,12 +607,7 @@ static int try_first(struct fold *f, const struct topt_memo_points *of,
 {
     struct topt_strategy_cost cost;
     struct topt_strategy *first = NULL;
-    struct topt_memo_staged *known = find_staged(f, FIRST + n);
-    if (!known || is_out(f, known))
-        return known ? 0 : -1;
     int rc = cost_first(f, of, cut, n, &first, &cost), added = 0;
-    if (rc == 0)
-        remember_least(known, &cost);
     f->degrees->recompute_layers = n;
     if (rc == 0 && cost.stage.stages && matters(f, cost.memory_bytes, cost.time_ns)) {
         rc = add_solution(f, first, cost.memory_bytes, cost.time_ns, NULL);
