@@ -571,10 +571,11 @@ static int find_kept_units(struct fold *f, struct topt_memo_points *of,
                            const int16_t *layers)
 {
     struct topt_strategy *kept = NULL;
+    if (!f->unit && !(f->unit = units_room(f)))
+        return -1;
     int rc = of->unit && !of->unit_kept &&
              (recompute_first(f, of, layers, 0, &kept) ||
-              find_units(f, kept, 0, &of->unit_kept) ||
-              (!f->unit && !(f->unit = units_room(f))));
+              find_units(f, kept, 0, &of->unit_kept));
     topt_strategy_destroy(kept);
     return rc ? -1 : 0;
 }
