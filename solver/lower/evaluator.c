@@ -642,6 +642,19 @@ int topt_evaluate_stages(struct topt_evaluator *a, const struct topt_strategy *s
     return topt_stages_cost(&a->totals.layers, s, ret_cost, err);
 }
 
+int topt_evaluate_units(struct topt_evaluator *a, const struct topt_strategy *s,
+                        struct topt_unit_sums *ret, struct topt_error *err)
+{
+    struct topt_layers *t = &a->totals.layers;
+    struct topt_strategy_cost cost;
+    t->units_only = 1;
+    int rc = topt_evaluate_strategy(a, s, &cost, NULL, err);
+    t->units_only = 0;
+    if (!rc)
+        memcpy(ret, t->unit, ((size_t)t->units.n + 1) * sizeof *ret);
+    return rc;
+}
+
 void topt_evaluator_limit(struct topt_evaluator *a, int64_t memory, int64_t time)
 {
     a->totals.layers.memory_limit = memory;

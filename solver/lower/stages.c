@@ -149,6 +149,9 @@ int topt_layers_init(struct topt_layers *t, struct topt_error *err)
     t->from = calloc((size_t)m->nops + 2, sizeof *t->from);
     int rc = c && t->stays && t->from ? topt_stage_units_find(m, &t->units, err)
                                       : topt_nomem(err, "pipeline stages");
+    t->unit = rc ? NULL : calloc((size_t)t->units.n + 1, sizeof *t->unit);
+    if (!rc && !t->unit)
+        rc = topt_nomem(err, "pipeline stages");
     for (int i = 0; !rc && i <= t->units.n; i++) {
         int op = t->units.at[i].op;
         t->from[i] = op < m->nops ? t->piece[op] : t->npieces;
@@ -162,6 +165,7 @@ void topt_layers_fini(struct topt_layers *t)
 {
     free(t->stays);
     free(t->from);
+    free(t->unit);
     topt_stage_units_fini(&t->units);
     *t = (struct topt_layers){.model = NULL};
 }
@@ -189,8 +193,8 @@ struct stages {
     const struct topt_order *order;
     struct topt_order_shape shape;
     int nunits, nchunks, lean;
-    int64_t *weight
-        [TOPT_MAX_STAGES]; /* by stage and unit: the time of its passes; stages alike have one */
+    const struct topt_unit_sums
+        *unit[TOPT_MAX_STAGES]; /* by stage; stages alike have one */
     int64_t room
         [TOPT_MAX_STAGES]; /* of unlike stages: bytes that units may add up to; 0: any */
     int cut[TOPT_MAX_CHUNKS + 1];   /* by chunk: its first unit */
@@ -242,25 +246,51 @@ static int from(const struct stages *x, int unit)
 
 /* ---- units and chunks ---------------------------------------------------------------- */
 
-static int64_t passes_ns(const struct topt_piece_time *p)
+static void add_pass(struct topt_unit_sums *u, int backward,
+                     const struct topt_part_time *t, int64_t rounds)
 {
-    const struct topt_part_time *f = &p->at[TOPT_DURING_FORWARD],
-                                *b = &p->at[TOPT_DURING_BACKWARD];
-    return f->compute_ns + f->waited_ns + b->compute_ns + b->waited_ns;
+    int64_t *ns = u->ns[backward];
+    u->passes_ns += t->compute_ns + t->waited_ns;
+    ns[TOPT_LINK_COUNT] += t->compute_ns / rounds + t->waited_ns / rounds;
+    for (int i = 0; i < TOPT_LINK_COUNT; i++)
+        ns[i] += (t->gather_links >> i & 1) * (t->gather_ns / rounds) +
+                 (t->reduce_links >> i & 1) * (t->reduce_ns / rounds) +
+                 (t->waited_links >> i & 1) * (t->waited_ns / rounds);
+}
+
+static int64_t stays_of(const struct topt_layers *t, int piece)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < TOPT_CLASS_COUNT; i++)
+        bytes += t->stays[piece][i];
+    return bytes;
+}
+
+void topt_layers_sum(struct topt_layers *t)
+{
+    int64_t rounds = t->settings->micro_batches;
+    for (int u = 0; u < t->units.n; u++) {
+        struct topt_unit_sums *x = &t->unit[u];
+        *x = (struct topt_unit_sums){0};
+        for (int p = t->from[u]; p < t->from[u + 1]; p++) {
+            const struct topt_piece_bytes *b = &t->bytes[p];
+            x->stays += stays_of(t, p) + b->whole;
+            x->kept += b->kept - b->saved;
+            for (int d = 0; d < TOPT_DURING_COUNT; d++)
+                x->exchange_ns += t->spent[p].at[d].exchange_ns;
+            add_pass(x, 0, &t->spent[p].at[TOPT_DURING_FORWARD], rounds);
+            add_pass(x, 1, &t->spent[p].at[TOPT_DURING_BACKWARD], rounds);
+        }
+    }
+    t->unit[t->units.n] =
+        (struct topt_unit_sums){.stays = t->shared ? stays_of(t, 0) : 0};
 }
 
 /* What a unit adds to the bytes of a chunk's stage at least: what stays, and what the passes keep that are under way. */
 static int64_t unit_bytes(const struct stages *x, int unit, int chunk)
 {
-    const struct topt_layers *t = layers_of(x, chunk);
-    int64_t bytes = 0;
-    for (int p = from(x, unit); p < from(x, unit + 1); p++) {
-        for (int i = 0; i < TOPT_CLASS_COUNT; i++)
-            bytes += t->stays[p][i];
-        const struct topt_piece_bytes *b = &t->bytes[p];
-        bytes += b->whole + x->ahead[chunk] * (b->kept - b->saved);
-    }
-    return bytes;
+    const struct topt_unit_sums *u = &x->unit[stage_of(x, chunk)][unit];
+    return u->stays + x->ahead[chunk] * u->kept;
 }
 
 /* Can the units be cut into chunks of no more than 'most', from the last one on, of which no stage holds more than 'room'
@@ -271,21 +301,21 @@ static int cut_by(struct stages *x, int64_t most, int64_t room, int spread)
     int at = x->nunits;
     int64_t left = 0, held[TOPT_MAX_STAGES] = {0};
     for (int i = 0; i < at; i++)
-        left += x->weight[0][i];
+        left += x->unit[0][i].passes_ns;
     x->cut[x->nchunks] = at;
     for (int c = x->nchunks - 1; c >= 0; c--) {
-        const int64_t *weight = x->weight[stage_of(x, c)];
+        const struct topt_unit_sums *unit = x->unit[stage_of(x, c)];
         int64_t sum = 0, more = 0, *bytes = &held[stage_of(x, c)];
         room = is_unlike(x) ? x->room[c] : room;
         int least = at - 1; /* each of the chunks before has a unit, too */
         int64_t share = spread ? left / (c + 1) : most;
-        while (at > c && (at > least || (sum + weight[at - 1] <= most &&
-                                         sum + weight[at - 1] / 2 <= share))) {
+        while (at > c && (at > least || (sum + unit[at - 1].passes_ns <= most &&
+                                         sum + unit[at - 1].passes_ns / 2 <= share))) {
             more = room ? unit_bytes(x, at - 1, c) : 0;
             if (at <= least && *bytes + more > room)
                 break;
             *bytes += more;
-            sum += weight[--at];
+            sum += unit[--at].passes_ns;
         }
         if (sum > most || *bytes > room)
             return 0;
@@ -307,9 +337,9 @@ static int cut_by_stages(struct stages *x, int64_t most)
         int64_t *sum = &held[stage];
         int64_t until =
             *sum + (most - *sum) / (x->nchunks / x->shape.stages - taken[stage]++);
-        const int64_t *weight = x->weight[stage];
-        while (at > c && (at > least || *sum + weight[at - 1] <= until))
-            *sum += weight[--at];
+        const struct topt_unit_sums *unit = x->unit[stage];
+        while (at > c && (at > least || *sum + unit[at - 1].passes_ns <= until))
+            *sum += unit[--at].passes_ns;
         if (*sum > most)
             return 0;
         x->cut[c] = at;
@@ -328,7 +358,7 @@ static int64_t cut_evenly(struct stages *x)
     for (int c = 0; c < x->nchunks && each * x->nchunks == u->layers; c++) {
         int64_t sum = 0;
         for (int i = x->cut[c]; i < x->cut[c + 1]; i++)
-            sum += x->weight[stage_of(x, c)][i];
+            sum += x->unit[stage_of(x, c)][i].passes_ns;
         most = topt_max(most, sum);
     }
     return most;
@@ -354,8 +384,8 @@ static int64_t least_cut(struct stages *x, int64_t low, int64_t high, int64_t mo
 static int64_t least_bytes(const struct stages *x)
 {
     int64_t held[TOPT_MAX_STAGES] = {0}, most = 0;
-    for (int i = 0; shares(x) && i < TOPT_CLASS_COUNT; i++)
-        held[x->shape.stages - 1] += x->of[x->shape.stages - 1]->stays[0][i];
+    if (shares(x))
+        held[x->shape.stages - 1] += x->unit[x->shape.stages - 1][x->nunits].stays;
     for (int c = 0; c < x->nchunks; c++) {
         int64_t *bytes = &held[stage_of(x, c)];
         for (int u = x->cut[c]; u < x->cut[c + 1]; u++)
@@ -387,8 +417,8 @@ static void cut_units(struct stages *x)
     for (int i = 0; i < x->nunits; i++) {
         int64_t least = INT64_MAX, most = 0;
         for (int s = 0; s < x->shape.stages; s++) {
-            least = topt_min(least, x->weight[s][i]);
-            most = topt_max(most, x->weight[s][i]);
+            least = topt_min(least, x->unit[s][i].passes_ns);
+            most = topt_max(most, x->unit[s][i].passes_ns);
         }
         low = topt_max(low, least);
         all += most;
@@ -396,7 +426,8 @@ static void cut_units(struct stages *x)
     high = least_cut(x, low, all, 0);
     if (even && even <= high + high / 100 && !x->room[0])
         (void)cut_evenly(x);
-    else if (high == x->weight[0][x->nunits - 1] && x->nchunks > x->shape.stages) {
+    else if (high == x->unit[0][x->nunits - 1].passes_ns &&
+             x->nchunks > x->shape.stages) {
         (void)cut_by_stages(x, least_cut(x, low, all, BY_STAGES));
         return;
     } else if (is_unlike(x) || !cut_by(x, high, 0, 1)) {
@@ -567,9 +598,8 @@ static int64_t hidden_ns(const struct stages *x, int c)
 {
     const struct topt_layers *t = layers_of(x, c);
     int64_t ns = 0;
-    for (int p = from(x, x->cut[c]); p < from(x, x->cut[c + 1]) && x->order->pairs; p++)
-        for (int d = 0; d < TOPT_DURING_COUNT; d++)
-            ns += t->spent[p].at[d].exchange_ns;
+    for (int u = x->cut[c]; u < x->cut[c + 1] && x->order->pairs; u++)
+        ns += x->unit[stage_of(x, c)][u].exchange_ns;
     return (int64_t)((1 - topt_dispatch_share(t->settings, t->hw)) * (double)ns);
 }
 
@@ -596,6 +626,23 @@ static int find_chunks(struct stages *x)
         x->copies_ns[c] = x->waited_ns;
     }
     return 0;
+}
+
+/* The least that passes take, where units alone are known: a chain of what computes and what that waits for, and all
+ * that takes one link. */
+static void sum_chunks(struct stages *x)
+{
+    for (int c = 0; c < x->nchunks; c++) {
+        x->hidden_ns[c] = hidden_ns(x, c);
+        for (int d = 0; d < 2; d++) {
+            for (int i = 0; i <= TOPT_LINK_COUNT; i++) {
+                int64_t sum = 0;
+                for (int u = x->cut[c]; u < x->cut[c + 1]; u++)
+                    sum += x->unit[stage_of(x, c)][u].ns[d][i];
+                x->chunk[c].ns[d] = topt_max(x->chunk[c].ns[d], sum);
+            }
+        }
+    }
 }
 
 /* Passes of two chunks as one, unless that was seen for chunks like them. */
@@ -756,7 +803,7 @@ static int64_t weights_ns(const struct stages *x)
     for (int s = 0; s < x->shape.stages; s++) {
         int64_t ns = 0;
         for (int u = x->cut[s]; u < x->cut[s + 1]; u++)
-            ns += x->weight[s][u];
+            ns += x->unit[s][u].passes_ns;
         most = topt_max(most, ns + before);
         before += x->order->splits ? 0 : ns / x->shape.micro_batches;
     }
@@ -862,8 +909,9 @@ static void sum_unlike(const struct stages *x, struct topt_fragment_cost *sum)
         const struct topt_fragment_cost *of = &x->of[s]->summed;
         double own = 0, whole = 0;
         for (int i = 0; i < x->nunits; i++) {
-            whole += (double)x->weight[s][i];
-            own += i >= x->cut[s] && i < x->cut[s + 1] ? (double)x->weight[s][i] : 0;
+            whole += (double)x->unit[s][i].passes_ns;
+            own +=
+                i >= x->cut[s] && i < x->cut[s + 1] ? (double)x->unit[s][i].passes_ns : 0;
         }
         all.compute_ns += (int64_t)(own / whole * (double)of->compute_ns);
         for (int b = 0; b < TOPT_BASIS_COUNT; b++)
@@ -887,7 +935,6 @@ static int run(struct stages *x, struct topt_strategy_cost *cost)
     int rc = topt_pipeline_run(x->t->schedule, &p, &ns, held, x->err);
     if (rc)
         return -1;
-    x->ret->stages = x->shape.stages;
     put_bytes(x, held, cost);
     if (is_unlike(x))
         sum_unlike(x, &cost->sum);
@@ -896,21 +943,17 @@ static int run(struct stages *x, struct topt_strategy_cost *cost)
 }
 
 /* Groups of unlike devices have whole stages, one after the other in the order of the profile. */
-static int place(struct stages *x, int64_t *weight)
+static int place(struct stages *x)
 {
-    int stage = 0, group = 0, devices = x->t->mesh->devices;
+    int stage = 0, group = 0, devices = is_unlike(x) ? x->t->mesh->devices : 1;
     for (struct topt_layers *t = x->t; t; t = t->next, group++) {
         int stages = is_unlike(x) ? topt_hw_group_devices(x->t->whole, group) / devices
                                   : x->shape.stages;
-        for (int i = 0; i < x->nunits; i++)
-            for (int p = from(x, i); p < from(x, i + 1); p++)
-                weight[i] += passes_ns(&t->spent[p]);
         for (int s = 0; s < stages && stage < x->shape.stages; s++, stage++) {
             x->of[stage] = t;
             x->ret->group[stage] = (int8_t)group;
-            x->weight[stage] = weight;
+            x->unit[stage] = t->unit;
         }
-        weight += x->nunits;
     }
     return !is_unlike(x) || (stage == x->shape.stages &&
                              topt_hw_groups_made_of(x->t->whole, devices))
@@ -923,12 +966,12 @@ static int place(struct stages *x, int64_t *weight)
 
 static int find_all(struct stages *x, struct topt_strategy_cost *cost)
 {
-    for (int c = 0; c < x->nchunks; c++) {
+    for (int s = 0; s < x->shape.stages; s++) {
         struct topt_order_plan plan;
-        topt_order_plan(x->order, &x->shape, stage_of(x, c), &plan);
-        for (int64_t i = plan.ahead - 1; i >= 0; i--)
-            x->ahead[c] += topt_order_chunk(x->order, &x->shape, stage_of(x, c),
-                                            topt_order_turn(&plan, i).chunk) == c;
+        topt_order_plan(x->order, &x->shape, s, &plan);
+        for (int own = 0; own < x->shape.chunks; own++)
+            x->ahead[topt_order_chunk(x->order, &x->shape, s, own)] =
+                topt_order_ahead(&plan, own);
     }
     cut_units(x);
     x->ret->chunks = x->nchunks;
@@ -940,10 +983,15 @@ static int find_all(struct stages *x, struct topt_strategy_cost *cost)
         return 0;
     if (is_unlike(x) && x->t->time_limit && weights_ns(x) > x->t->time_limit)
         return 0;
-    if (find_chunks(x) || find_ends(x))
+    if (!x->strategy)
+        sum_chunks(x);
+    else if (find_chunks(x) || find_ends(x))
         return -1;
     cost->time_ns = least_ns(x);
     if (x->t->time_limit && cost->time_ns > x->t->time_limit)
+        return 0;
+    x->ret->stages = x->shape.stages;
+    if (!x->strategy)
         return 0;
     return x->order->pairs && find_pairs(x) ? -1 : run(x, cost);
 }
@@ -982,7 +1030,7 @@ static int cost_by(struct topt_layers *t, const struct topt_strategy *s, int lea
                    struct topt_error *err)
 {
     const struct topt_settings *o = t->settings;
-    size_t units = (size_t)t->units.n + 1, pieces = (size_t)t->npieces + 1;
+    size_t pieces = (size_t)t->npieces + 1;
     struct stages x = {.t = t,
                        .strategy = s,
                        .err = err,
@@ -997,17 +1045,14 @@ static int cost_by(struct topt_layers *t, const struct topt_strategy *s, int lea
         return -1;
     for (int i = 0; room && i < x.shape.stages; i++)
         x.room[i] = room[i];
-    int64_t *weight = calloc(units * TOPT_HW_GROUPS, sizeof *weight);
     x.chunk = calloc((size_t)x.nchunks, sizeof *x.chunk);
     /* Each is set as a whole before it is read. */
     x.time = malloc(2 * pieces * sizeof *x.time); /* of two chunks at once */
     x.bytes = malloc(pieces * sizeof *x.bytes);
-    int rc = weight && x.chunk && x.time && x.bytes
-                 ? place(&x, weight) || find_all(&x, cost)
-                 : topt_nomem(err, "pipeline stages");
+    int rc = x.chunk && x.time && x.bytes ? place(&x) || find_all(&x, cost)
+                                          : topt_nomem(err, "pipeline stages");
     if (room && !rc)
         *ret_more = cost->stage.stages && (!room[0] || x.room[0]) && make_room(&x, room);
-    free(weight);
     free(x.chunk);
     free(x.time);
     free(x.bytes);
@@ -1110,4 +1155,19 @@ int topt_stages_cost(struct topt_layers *t, const struct topt_strategy *s,
     else if (!rc && t->passes) /* those of the strategy's own cut */
         rc = cost_by(t, s, 0, NULL, NULL, cost, err);
     return rc;
+}
+
+int topt_stages_exceed(const struct topt_costing *k, const struct topt_stage_units *u,
+                       struct topt_unit_sums *of, int64_t memory_limit,
+                       int64_t time_limit, struct topt_strategy_cost *ret,
+                       struct topt_error *err)
+{
+    struct topt_layers t = {.settings = k->settings,
+                            .hw = k->hw,
+                            .units = *u,
+                            .unit = of,
+                            .shared = of[u->n].stays > 0,
+                            .memory_limit = memory_limit,
+                            .time_limit = time_limit};
+    return topt_stages_cost(&t, NULL, ret, err) ? -1 : !ret->stage.stages;
 }

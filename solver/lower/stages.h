@@ -21,10 +21,12 @@ struct topt_layers {
         [TOPT_CLASS_COUNT]; /* by piece: bytes that it stays with, by class; owned */
     struct topt_stage_units units;    /* owned */
     int *from;                        /* by unit: its first piece; and one more; owned */
+    struct topt_unit_sums *unit;      /* and behind them as topt_evaluator_units; owned */
     int shared;                       /* the first and the last unit have one table */
     struct topt_fragment_cost summed; /* of all pieces */
     struct topt_layers *next;         /* borrowed; NULL: none, or devices are alike */
     const struct topt_hw *whole; /* the profile of all groups; NULL: devices are alike */
+    int units_only;              /* topt_evaluate_units() */
     int64_t memory_limit, time_limit; /* topt_evaluator_limit() */
     struct topt_passes *passes;       /* topt_evaluator_passes() */
     const int16_t *given;             /* topt_evaluator_cut() */
@@ -35,6 +37,9 @@ void topt_layers_fini(struct topt_layers *t);
 /* One of the groups of a profile, before the next one; both stay where they are. */
 void topt_layers_join(struct topt_layers *t, const struct topt_hw *whole,
                       struct topt_layers *next);
+
+/* Add units up, once pieces are known. */
+void topt_layers_sum(struct topt_layers *t);
 
 /* The cost over as many stages as the settings have; 't': of the first group.  INVAL where groups of unlike devices are
  * not made of such stages. */

@@ -620,9 +620,11 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
     cost.recomputed_bytes = topt_recomputed_at_once(t->model, t->settings, t->recomputed);
     if (t->layers.stays) {
         fold_bytes(t);
+        topt_layers_sum(&t->layers);
         t->layers.summed = cost.sum;
         *ret = cost;
-        if (t->layers.whole) /* other groups are to be filled, too */
+        if (t->layers.whole ||
+            t->layers.units_only) /* other groups are to be filled, too */
             return 0;
         if (topt_stages_cost(&t->layers, st, ret, err))
             return -1;

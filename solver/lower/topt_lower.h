@@ -856,6 +856,14 @@ int topt_stage_units_find(const struct topt_model *m, struct topt_stage_units *r
 void topt_stage_units_fini(struct topt_stage_units *u);
 /* The layers among units [from, until). */
 int topt_stage_units_layers(const struct topt_stage_units *u, int from, int until);
+/* What a unit takes and holds on each device of its stage, by which much is known of any stages, chunks and
+ * schedule. */
+struct topt_unit_sums {
+    int64_t passes_ns, exchange_ns; /* of all micro-batches; by the first chunks are cut */
+    /* Of one micro-batch, forward and backward: all that takes a link; and last what computes and what that waits for. */
+    int64_t ns[2][TOPT_LINK_COUNT + 1];
+    int64_t stays, kept; /* bytes: throughout; of a micro-batch until it goes backward */
+};
 /* Of a strategy that recomputes whole layers, keep what is beyond the first 'n' layers of each chunk; 'layers'
  * of each chunk, in the model's order. */
 void topt_recompute_first(const struct topt_model *m, const int16_t *layers, int64_t n,
@@ -910,6 +918,19 @@ void topt_evaluator_cut(struct topt_evaluator *a, const int16_t *layers);
 int topt_evaluate_stages(struct topt_evaluator *a, const struct topt_strategy *s,
                          struct topt_strategy_cost *ret_cost,
                          struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The units of a strategy, and behind them what two stages that share a table have twice: 'ret' has room.  No stages
+ * are costed yet: topt_evaluate_stages does that. */
+int topt_evaluate_units(struct topt_evaluator *a, const struct topt_strategy *s,
+                        struct topt_unit_sums *ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+/* Do such units lie beyond the limits (as of topt_evaluator_limit) over the stages of the costing's settings?  Then 1, and
+ * 'ret' has what their evaluation would say of memory, layers and the limit that is passed, and a time that is no
+ * more than that; 0: that is to be evaluated; -1: failed. */
+int topt_stages_exceed(const struct topt_costing *k, const struct topt_stage_units *u,
+                       struct topt_unit_sums *of, int64_t memory_limit,
+                       int64_t time_limit, struct topt_strategy_cost *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The costs of many strategies of one model, and the peak_bytes of the programs they
  * are lowered to: as topt_cost_strategy and topt_lower say, but fragments of alike

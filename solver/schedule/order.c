@@ -249,6 +249,17 @@ struct topt_turn topt_order_turn(const struct topt_order_plan *p, int64_t i)
     return t;
 }
 
+int64_t topt_order_ahead(const struct topt_order_plan *p, int own)
+{
+    int64_t n = 0, round = p->group * p->shape.chunks;
+    for (int64_t i = 0; i < p->ahead && p->order->v; i++)
+        n += topt_order_turn(p, i).chunk == own;
+    if (p->order->v)
+        return n;
+    n = topt_min(p->ahead % round - own * p->group, p->group);
+    return p->ahead / round * p->group + topt_max(n, 0);
+}
+
 /* Is the pass at that place of a part's cycle one backward that runs as one with the pass forward after it? */
 static int begins_pair(const struct topt_order_plan *p, const struct topt_order_part *x,
                        int at)

@@ -114,6 +114,8 @@ void topt_order_plan(const struct topt_order *o, const struct topt_order_shape *
 /* ... by groups of so many micro-batches, as of one with more of them. */
 void topt_order_plan_by(const struct topt_order *o, const struct topt_order_shape *p,
                         int64_t group, int stage, struct topt_order_plan *ret);
+/* How many passes the 'own'th chunk of the stage makes before the stage's first one backward. */
+int64_t topt_order_ahead(const struct topt_order_plan *p, int own);
 /* The 'i'th pass, from 0 on. */
 struct topt_turn topt_order_turn(const struct topt_order_plan *p, int64_t i);
 /* Does the 'i'th pass run as one with the next?  How many do. */

@@ -164,6 +164,32 @@ static void test_orders(void)
        "one stage goes forward and back, micro-batch by micro-batch");
 }
 
+/* How many passes each chunk makes before its stage first goes backward, counted one by one. */
+static void test_ahead(void)
+{
+    int same = 0, all = 0;
+    for (int row = 0; row < TOPT_ORDERS; row++)
+        for (int stages = 2; stages <= 8; stages += 3)
+            for (int chunks = chunks_from(row);
+                 chunks <= 3 && chunks <= topt_orders[row].most_chunks; chunks++)
+                for (int64_t micros = 2; micros <= 96; micros++) {
+                    struct topt_order_shape shape = {stages, chunks, micros};
+                    struct topt_order_plan plan;
+                    if (!topt_order_takes(&topt_orders[row], &shape))
+                        continue;
+                    for (int s = 0; s < stages; s++) {
+                        int64_t of[3] = {0};
+                        topt_order_plan(&topt_orders[row], &shape, s, &plan);
+                        for (int64_t i = 0; i < plan.ahead; i++)
+                            of[topt_order_turn(&plan, i).chunk]++;
+                        for (int own = 0; own < chunks; own++, all++)
+                            same += topt_order_ahead(&plan, own) == of[own];
+                    }
+                }
+    ok(same == all && all > 1000, "%d of %d chunks are as far ahead as counted", same,
+       all);
+}
+
 /* The time that ranks wait, by formulas (Qi et al. 2023; deepseek-ai/DualPipe's README, where a pair of
  * passes takes what both take): of ZB-H1 (p - 1) (F + B - W), of ZBV none but the first chunks' way, where
  * all three take the same, of DualPipeV at most (p - 1) (F&B + B - 3 W), B being whole, since what goes on
@@ -895,6 +921,7 @@ int main(void)
     test_share();
     test_circle();
     test_orders();
+    test_ahead();
     test_bubbles();
     test_held();
     test_folds();

@@ -117,6 +117,26 @@ static int is_bounded(const struct topt_grid_search *grid, const struct topt_deg
                grid, d, (int64_t)(kept / (double)d->micro_batches / grid->mesh.devices));
 }
 
+/* Is no bound by units above the cost, where layers are cut so; and are any beyond a limit of 1 ns? */
+static int units_bound(const struct topt_grid_search *s, const struct topt_costing *k,
+                       const struct topt_strategy *plan,
+                       const struct topt_strategy_cost *c)
+{
+    const struct topt_stage_units *u = &s->planning->units;
+    struct topt_unit_sums *unit = calloc((size_t)u->n + 1, sizeof *unit);
+    struct topt_evaluator *a = topt_evaluator_create(k, 0, NULL);
+    struct topt_strategy_cost least, none;
+    int ret =
+        unit && a && !topt_evaluate_units(a, plan, unit, NULL) &&
+        topt_stages_exceed(k, u, unit, 0, 0, &least, NULL) == 0 &&
+        topt_stages_exceed(k, u, unit, 0, 1, &none, NULL) == 1 && least.time_ns > 1 &&
+        (memcmp(least.stage.layers, c->stage.layers, sizeof c->stage.layers) ||
+         (least.memory_bytes <= c->memory_bytes && least.time_ns <= c->time_ns));
+    topt_evaluator_destroy(a);
+    free(unit);
+    return ret;
+}
+
 static void see(struct seen *x, struct topt_grid_search *s,
                 const struct topt_grid_search *grid, const struct topt_degrees *d,
                 const struct topt_strategy *plan, int first)
@@ -136,7 +156,8 @@ static void see(struct seen *x, struct topt_grid_search *s,
     const struct topt_hw *groups = x->r->unlike.groups;
     if (d->stages > 1 && !groups &&
         (most != c.memory_bytes || layers != s->planning->layers ||
-         c.stage.stages != d->stages || !is_bounded(grid, d, c.memory_bytes)))
+         c.stage.stages != d->stages || !is_bounded(grid, d, c.memory_bytes) ||
+         !units_bound(s, &k, plan, &c)))
         x->bad = 1;
     if (c.memory_bytes <= x->limit && (!groups || stages_fit(groups, &c.stage)) &&
         (!x->time_ns || c.time_ns < x->time_ns)) {

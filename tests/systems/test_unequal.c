@@ -110,7 +110,8 @@ static void by_speed(int64_t batch, const char *framework, const char *precision
             rates += 1 / real(group(a, i), "alone_ns");
         double over = real(a, "time_ns") * rates;
         double equal = real(json_object_get(a, "equal"), "time_ns") / real(a, "time_ns");
-        ok(over <= 1.06, /* products are dearer an operation where a group has few rows */
+        /* Products are dearer an operation where a group has few rows, and an embedding's gradient is as large. */
+        ok(over <= 1.07,
            "%lld samples in %s: a step takes %.3f of what the sum of rates gives",
            (long long)batch, precision, over);
         ok(equal >= 1.6, "equal shares take %.2f times as long", equal);

@@ -71,14 +71,12 @@ static int find_recomputable(struct topt_planning *m, struct topt_error *err)
  * samples go from one to the next. */
 static int find_layers(struct topt_planning *m, struct topt_error *err)
 {
-    struct topt_stage_units u;
     if (!topt_request_stages(m->request))
         return 0;
-    if (topt_stage_units_find(m->request->model, &u, err))
+    if (topt_stage_units_find(m->request->model, &m->units, err))
         return -1;
-    m->layers = u.layers;
-    m->most_chunks = topt_request_most_chunks(m->request, &u);
-    topt_stage_units_fini(&u);
+    m->layers = m->units.layers;
+    m->most_chunks = topt_request_most_chunks(m->request, &m->units);
     return 0;
 }
 
@@ -210,6 +208,7 @@ void topt_planning_fini(struct topt_planning *m)
     topt_tensor_map_fini(&m->context);
     pthread_mutex_destroy(&m->lock);
     topt_pins_fini(&m->pins);
+    topt_stage_units_fini(&m->units);
     *m = (struct topt_planning){0};
 }
 

@@ -32,6 +32,7 @@ struct topt_planning {
     double activation_bytes; /* that backward reads, of the whole batch */
     int layers,
         most_chunks; /* that pipeline stages can be cut between, and into; 0: none */
+    struct topt_stage_units units; /* of these */
     int recomputes;  /* some operator can be recomputed in backward */
     /* What is recomputed where anything is, bits of enum topt_recompute_module: whole layers, or what was asked for;
      * and the bytes that backward reads then and that are kept, at least, of the whole batch. */

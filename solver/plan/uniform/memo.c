@@ -17,6 +17,8 @@ static void points_fini(struct topt_memo_points *p)
         json_decref(p->at[i].checked);
     }
     free(p->at);
+    free(p->unit);
+    free(p->unit_kept);
 }
 
 static void entry_destroy(struct topt_memo_entry *v)
@@ -127,7 +129,8 @@ int topt_memo_take(struct topt_memo *m, struct topt_solutions *found,
         m->bytes += sizeof *at + sizeof *x + (size_t)x->ntensors * sizeof *x->hub +
                     (size_t)x->nops * (sizeof *x->config + TOPT_MAX_INPUTS);
     }
-    *ret = (struct topt_memo_points){1, found->certificate.stats, found->n, at};
+    *ret = (struct topt_memo_points){
+        .known = 1, .work = found->certificate.stats, .n = found->n, .at = at};
     found->n = 0; /* strategies are the memo's now */
     return 0;
 }

@@ -36,6 +36,9 @@ struct topt_memo_points {
     int n;
     /* sums of bytes ascending, of times strictly descending; owned */
     struct topt_memo_point *at;
+    /* Of the first strategy as one of pipeline stages: its units; and where it recomputes layers, as they would be
+     * without.  Owned; NULL: not known. */
+    struct topt_unit_sums *unit, *unit_kept;
 };
 
 struct topt_memo_entry {
@@ -55,8 +58,7 @@ struct topt_memo_entry {
     int nstaged, staged_cap;
     struct topt_memo_staged {
         int stages, chunks, order, which;
-        int64_t memory_bytes, time_ns; /* -1: not known, but that it is no less than */
-        int64_t least_bytes, least_ns;
+        int64_t memory_bytes, time_ns; /* -1: not known */
     } * staged; /* owned */
 };
 

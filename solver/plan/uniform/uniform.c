@@ -51,6 +51,7 @@ struct fold {
     struct costs costs[EVALUATORS];
     int last_costs;              /* that was opened */
     struct topt_settings staged; /* of these costs, where there are stages */
+    struct topt_unit_sums *unit; /* room for those of one strategy; owned */
     int too_large;               /* ... needs more memory than there is */
 };
 
@@ -150,19 +151,41 @@ static int put_cost(struct fold *f, const struct topt_strategy *s, int64_t *memo
     return 0;
 }
 
-/* The cost of a strategy as one of pipeline stages, of a problem that is that of one stage's devices: without
- * stages where it is beyond the limits.  Where it 'stays' it is known again by its place.  Pieces cost the same for any number of stages, so that one evaluator
- * serves for all. */
+/* Is a strategy of such units, as one of pipeline stages, beyond the limits?  Then 1, with its cost as cost_staged
+ * says it; 0: it is to be costed; -1: failed. */
+static int is_beyond(struct fold *f, struct topt_unit_sums *unit, int64_t time_limit,
+                     struct topt_strategy_cost *ret)
+{
+    struct topt_costing k;
+    if (!unit)
+        return 0;
+    if (topt_grid_costing(f->s, f->degrees, &k, f->err))
+        return -1;
+    int rc = topt_stages_exceed(&k, &f->s->planning->units, unit, f->memory_limit,
+                                time_limit, ret, f->err);
+    f->too_large = rc > 0 && beyond(ret->memory_bytes, f->memory_limit);
+    return rc;
+}
+
+/* The evaluator of strategies of a problem that is that of one stage's devices, as ones of pipeline stages.  Pieces cost
+ * the same for any number of stages, so that one serves for all.  NULL: failed. */
+static struct costs *open_staged(struct fold *f)
+{
+    struct topt_costing k;
+    if (topt_grid_costing(f->s, f->degrees, &k, f->err))
+        return NULL;
+    f->staged = *k.settings;
+    k.settings = &f->staged;
+    return open_costs(f, &k);
+}
+
+/* The cost of such a strategy: without stages where it is beyond the limits.  Where it 'stays' it is known again by its
+ * place. */
 static int cost_staged(struct fold *f, const struct topt_strategy *s, int stays,
                        int64_t time_limit, struct topt_strategy_cost *ret)
 {
-    struct topt_costing k;
-    struct costs *a;
-    if (topt_grid_costing(f->s, f->degrees, &k, f->err))
-        return -1;
-    f->staged = *k.settings;
-    k.settings = &f->staged;
-    if (!(a = open_costs(f, &k)))
+    struct costs *a = open_staged(f);
+    if (!a)
         return -1;
     topt_evaluator_limit(a->of, f->memory_limit, time_limit);
     if (a->evaluated == s ? topt_evaluate_stages(a->of, s, ret, f->err)
@@ -176,48 +199,64 @@ static int cost_staged(struct fold *f, const struct topt_strategy *s, int stays,
     return 0;
 }
 
-/* Is what takes no less of no interest?  Memory says so first, as where a cost is found; 'sized': time says so, too. */
-static int exceeds(struct fold *f, int64_t bytes, int64_t ns, int sized)
+/* Room for the units of a strategy; NULL without memory. */
+static struct topt_unit_sums *units_room(struct fold *f)
 {
-    f->too_large = beyond(bytes, f->memory_limit);
-    return f->too_large ||
-           (f->goal == TOPT_GOAL_FASTEST && sized && beyond(ns, f->time_limit));
+    size_t n = (size_t)f->s->planning->units.n + 1;
+    struct topt_unit_sums *ret = calloc(n, sizeof *ret);
+    if (!ret)
+        topt_nomem(f->err, "the search");
+    return ret;
 }
 
-/* Is a strategy known to be? */
-static int is_out(struct fold *f, const struct topt_memo_staged *known)
+static int find_units(struct fold *f, const struct topt_strategy *s, int stays,
+                      struct topt_unit_sums **ret)
 {
-    return exceeds(f, known->least_bytes, known->least_ns,
-                   known->least_bytes || !f->memory_limit);
+    struct costs *a = open_staged(f);
+    struct topt_unit_sums *unit = a ? units_room(f) : NULL;
+    if (!unit || topt_evaluate_units(a->of, s, unit, f->err)) {
+        free(unit);
+        return -1;
+    }
+    *ret = unit;
+    a->evaluated = stays ? s : NULL;
+    f->memo->bytes += (size_t)f->s->planning->units.n * sizeof *unit;
+    return 0;
 }
 
-/* ... or by its sums, which are spread over stages, but for what passes that run as one hide?  Of frameworks that
- * recompute the first layers alone it is to be known whether what keeps all fits (look_at_first). */
+/* The same of the first point, whose units say most that lies beyond the limits. */
+static int cost_first_point(struct fold *f, struct topt_memo_points *of,
+                            int64_t time_limit, struct topt_strategy_cost *ret)
+{
+    const struct topt_strategy *s = of->at[0].strategy;
+    const struct topt_request *r = f->s->request;
+    if (!of->unit && !r->settings.offload && !r->unlike.groups &&
+        find_units(f, s, 1, &of->unit))
+        return -1;
+    int out = is_beyond(f, of->unit, time_limit, ret);
+    return out < 0 || (!out && cost_staged(f, s, 1, time_limit, ret)) ? -1 : 0;
+}
+
+/* Is a strategy of no interest by its sums, which are spread over stages, but for what passes that run as one hide?
+ * Memory says so first, as where a cost is found; 'sized': time says so, too.  Of frameworks that recompute the first
+ * layers alone it is to be known whether what keeps all fits (look_at_first). */
 static int sums_are_out(struct fold *f, const struct topt_memo_point *p, int lightest,
                         int64_t hidden_ns)
 {
     int stages = f->degrees->stages, sized = lightest || f->degrees->recompute ||
                                              !f->s->request->framework->recompute_first;
-    return exceeds(f, p->sum_bytes / stages, (p->sum_ns - hidden_ns) / stages, sized);
-}
-
-static void remember_least(struct topt_memo_staged *known,
-                           const struct topt_strategy_cost *cost)
-{
-    known->least_bytes = topt_max(known->least_bytes, cost->memory_bytes);
-    known->least_ns = topt_max(known->least_ns, cost->time_ns);
+    f->too_large = beyond(p->sum_bytes / stages, f->memory_limit);
+    return f->too_large || (f->goal == TOPT_GOAL_FASTEST && sized &&
+                            beyond((p->sum_ns - hidden_ns) / stages, f->time_limit));
 }
 
 /* 1 where it is of no interest. */
-static int put_staged(struct fold *f, const struct topt_strategy *s,
+static int put_staged(struct fold *f, struct topt_memo_points *of,
                       struct topt_memo_staged *known)
 {
     struct topt_strategy_cost cost;
-    if (is_out(f, known))
-        return 1;
-    if (cost_staged(f, s, 1, f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0, &cost))
+    if (cost_first_point(f, of, f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0, &cost))
         return -1;
-    remember_least(known, &cost);
     if (!cost.stage.stages)
         return 1;
     known->memory_bytes = cost.memory_bytes;
@@ -452,8 +491,8 @@ static int add_best(struct fold *f)
 
 /* ---- pipeline stages ----------------------------------------------------------------- */
 
-/* 'which' strategy: of enum, or FIRST + n, that which recomputes the first n layers of each chunk. */
-enum { QUICKEST, LIGHTEST, FIRST };
+/* 'which' strategy. */
+enum { QUICKEST, LIGHTEST };
 
 static struct topt_memo_staged *find_staged(struct fold *f, int which)
 {
@@ -492,9 +531,8 @@ static int add_staged(struct fold *f, int lightest, int64_t hidden_ns)
     if (!known)
         return -1;
     if (known->time_ns < 0) {
-        rc = sums_are_out(f, &of->at[0], lightest, hidden_ns)
-                 ? 1
-                 : put_staged(f, of->at[0].strategy, known);
+        rc = sums_are_out(f, &of->at[0], lightest, hidden_ns) ? 1
+                                                              : put_staged(f, of, known);
         if (rc)
             return rc < 0 ? -1 : 0;
     }
@@ -510,21 +548,62 @@ static int add_staged(struct fold *f, int lightest, int64_t hidden_ns)
  * these: a margin, no proof. */
 enum { PERCENT_WITHOUT = 74 };
 
+/* '*ret' is a strategy that recomputes whole layers where the first 'n' of each chunk do. */
+static int recompute_first(struct fold *f, const struct topt_memo_points *of,
+                           const int16_t *layers, int n, struct topt_strategy **ret)
+{
+    topt_strategy_destroy(*ret);
+    *ret = topt_strategy_copy(of->at[0].strategy);
+    if (!*ret)
+        return topt_nomem(f->err, "the search");
+    topt_recompute_first(f->s->request->model, layers, n, *ret);
+    return 0;
+}
+
+/* The units of that (NULL: not known): those of both, as a layer's are the same beside layers that recompute and
+ * others. */
+static struct topt_unit_sums *mix_units(const struct fold *f,
+                                        const struct topt_memo_points *of,
+                                        const int16_t *layers, int n)
+{
+    const struct topt_stage_units *u = &f->s->planning->units;
+    int chunk = 0, in_chunk = -1;
+    for (int i = 0; i <= u->n && of->unit_kept; i++) {
+        if (i >= u->first && i < u->first + u->layers)
+            for (in_chunk++; in_chunk == layers[chunk]; in_chunk = 0)
+                chunk++;
+        f->unit[i] = in_chunk < n ? of->unit[i] : of->unit_kept[i];
+    }
+    return of->unit_kept ? f->unit : NULL;
+}
+
+/* See that they are known. */
+static int find_kept_units(struct fold *f, struct topt_memo_points *of,
+                           const int16_t *layers)
+{
+    struct topt_strategy *kept = NULL;
+    if (!f->unit && !(f->unit = units_room(f)))
+        return -1;
+    int rc = of->unit && !of->unit_kept &&
+             (recompute_first(f, of, layers, 0, &kept) ||
+              find_units(f, kept, 0, &of->unit_kept));
+    topt_strategy_destroy(kept);
+    return rc ? -1 : 0;
+}
+
 /* The cost of a strategy that recomputes whole layers as one that recomputes the first 'n' of each chunk,
- * which '*ret' is made; 1 where layers are not cut so. */
-static int cost_first(struct fold *f, const struct topt_strategy *s,
+ * which '*ret' is made where it is not beyond the limits; 1 where layers are not cut so. */
+static int cost_first(struct fold *f, const struct topt_memo_points *of,
                       const struct topt_stage_costs *cut, int n,
                       struct topt_strategy **ret, struct topt_strategy_cost *cost)
 {
     enum { TRIES = 3 }; /* what is recomputed decides where layers are cut */
     struct topt_stage_costs at = *cut;
     for (int i = 0; i < TRIES; i++) {
-        topt_strategy_destroy(*ret);
-        *ret = topt_strategy_copy(s);
-        if (!*ret)
-            return topt_nomem(f->err, "the search");
-        topt_recompute_first(f->s->request->model, at.layers, n, *ret);
-        if (cost_staged(f, *ret, 0, f->time_limit, cost))
+        struct topt_unit_sums *unit = mix_units(f, of, at.layers, n);
+        int out = is_beyond(f, unit, f->time_limit, cost);
+        if (out < 0 || (!out && (recompute_first(f, of, at.layers, n, ret) ||
+                                 cost_staged(f, *ret, 0, f->time_limit, cost))))
             return -1;
         if (!memcmp(cost->stage.layers, at.layers, sizeof at.layers))
             return 0;
@@ -535,17 +614,12 @@ static int cost_first(struct fold *f, const struct topt_strategy *s,
 }
 
 /* Add that where it is of interest: 1. */
-static int try_first(struct fold *f, const struct topt_strategy *s,
+static int try_first(struct fold *f, const struct topt_memo_points *of,
                      const struct topt_stage_costs *cut, int n)
 {
     struct topt_strategy_cost cost;
     struct topt_strategy *first = NULL;
-    struct topt_memo_staged *known = find_staged(f, FIRST + n);
-    if (!known || is_out(f, known))
-        return known ? 0 : -1;
-    int rc = cost_first(f, s, cut, n, &first, &cost), added = 0;
-    if (rc == 0)
-        remember_least(known, &cost);
+    int rc = cost_first(f, of, cut, n, &first, &cost), added = 0;
     f->degrees->recompute_layers = n;
     if (rc == 0 && cost.stage.stages && matters(f, cost.memory_bytes, cost.time_ns)) {
         rc = add_solution(f, first, cost.memory_bytes, cost.time_ns, NULL);
@@ -560,16 +634,18 @@ static int try_first(struct fold *f, const struct topt_strategy *s,
  * The limit of time is one that only tells how layers are cut. */
 static int add_first(struct fold *f)
 {
-    const struct topt_memo_points *of = &f->entry->whole;
+    struct topt_memo_points *of = &f->entry->whole;
     struct topt_strategy_cost whole;
     int low = 0, high = 0, added = 0, rc = 0;
-    if (!of->n || cost_staged(f, of->at[0].strategy, 1, 1, &whole))
-        return of->n ? -1 : 0;
-    for (int c = 0; c < whole.stage.chunks && !f->too_large; c++)
+    if (of->n && cost_first_point(f, of, 1, &whole))
+        return -1;
+    for (int c = 0; of->n && c < whole.stage.chunks && !f->too_large; c++)
         high = whole.stage.layers[c] > high ? whole.stage.layers[c] : high;
+    if (high > 1 && find_kept_units(f, of, whole.stage.layers))
+        return -1;
     while (high - low > 1 && rc >= 0) {
         int n = low + (high - low) / 2;
-        rc = try_first(f, of->at[0].strategy, &whole.stage, n);
+        rc = try_first(f, of, &whole.stage, n);
         added |= rc > 0;
         if (f->too_large)
             low = n;
@@ -1108,6 +1184,7 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
     if (f.own && s->planning->memo && f.own->host_bytes)
         s->planning->memo->host_bytes = f.own->host_bytes;
     topt_problem_destroy(f.beside);
+    free(f.unit);
     for (int i = 0; i < EVALUATORS; i++)
         topt_evaluator_destroy(f.costs[i].of);
     topt_memo_destroy(f.own);
