@@ -35,7 +35,7 @@ struct topt_args {
 
 struct topt_question {
     struct topt_args a;
-    struct topt_model *model;
+    struct topt_model *model, *apart; /* of the request */
     struct topt_hw *hw;
     struct topt_request r;
     const char *path; /* of the model */

@@ -75,7 +75,7 @@ static void see_first(struct seen *x, const struct topt_costing *k,
 static int is_bounded(const struct topt_grid_search *grid, const struct topt_degrees *d,
                       int64_t memory_bytes)
 {
-    double kept = topt_planning_kept(grid->planning, d->recompute);
+    double kept = topt_planning_kept(grid->planning, d);
     return memory_bytes >=
            topt_grid_least_stage_bytes(
                grid, d, (int64_t)(kept / (double)d->micro_batches / grid->mesh.devices));

@@ -106,7 +106,7 @@ enum { HOST_NS = 8000 };
 #define SEARCHED                                                                         \
     .tensor_most = TOPT_TENSOR_ANYWHERE, .pipeline = TOPT_PIPELINE_SEARCHED,             \
     .replicas_searched = 1, .expert = TOPT_EXPERT_SEARCHED, .tensor_overlap = 1,         \
-    .lacks = "context parallelism (--context N)"
+    .lacks = "context parallelism"
 #define KEPT_ON_HOST                                                                     \
     [TOPT_OFFER_ACTIVATIONS] = {.away = TOPT_OFFLOAD_ACTIVATIONS, .levels = ALL}
 #define MODULE(name, word)                                                               \
@@ -312,13 +312,11 @@ const struct topt_software *topt_framework_software(const struct topt_framework 
 TABLE_BY_NAME(framework, frameworks, FRAMEWORKS)
 TABLE_BY_NAME(precision, precisions, PRECISIONS)
 
-char *topt_framework_not_searched(const struct topt_framework *f, int staged,
-                                  int64_t context)
+char *topt_framework_not_searched(const struct topt_framework *f, int staged, int context)
 {
     int asked = f && f->pipeline_orders && f->pipeline == TOPT_PIPELINE_ASKED;
     struct topt_text t = {0};
-    if (!f || !f->lacks ||
-        (f->context && context > 1)) /* there it is all that is lacking */
+    if (!f || !f->lacks || (f->context && context)) /* it is all that is lacking */
         return NULL;
     const char *levels = strstr(f->title, " (");
     int len = (int)(levels ? (size_t)(levels - f->title) : strlen(f->title));

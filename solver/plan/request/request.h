@@ -3,6 +3,7 @@
 #define TOPT_REQUEST_H
 
 #include "topt_question.h"
+#include "topt_tensor.h"
 
 /* The next shape of 'gpus' devices after '*nodes' (start from 0); 0 when there is
  * none. */
@@ -42,6 +43,12 @@ int topt_request_even_stages(const struct topt_request *r);
 /* Into how many chunks units can be cut; 0: into none. */
 int topt_request_most_chunks(const struct topt_request *r,
                              const struct topt_stage_units *u);
+
+/* How context ranks split the model that '*ret' is, the request's own or its 'apart'; NULL, and an empty map: they are
+ * not planned. */
+int topt_request_contexts(const struct topt_request *r, const struct topt_model **ret,
+                          struct topt_tensor_map *ret_map,
+                          struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Does the framework split samples, heads and features into equal parts only? */
 int topt_request_even(const struct topt_request *r);
