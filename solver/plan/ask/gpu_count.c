@@ -22,14 +22,6 @@ static int stages_divide(const struct topt_planning *m, int64_t samples, int64_t
     return 0;
 }
 
-/* Context ranks share samples, so that there are fewer over these: may the first 'cut' axes have so many? */
-static int context_shares(const struct topt_planning *m, int64_t context)
-{
-    int64_t asked = m->request->context;
-    return asked ? context == asked
-                 : context == 1 || (m->apart && m->apart->seq % (2 * context) == 0);
-}
-
 int topt_count_divides_batch(const struct topt_planning *m, int64_t gpus,
                              int64_t ret_nearest[2])
 {
@@ -50,7 +42,7 @@ int topt_count_divides_batch(const struct topt_planning *m, int64_t gpus,
                 continue;
             for (int of = cut; of >= 0; of--) {
                 int64_t ranks = topt_data_ranks(&mesh, of);
-                if (!context_shares(m, all / ranks))
+                if (!topt_planning_contexts(m, all / ranks))
                     continue;
                 if ((r->pipeline < 2 && samples % ranks == 0) ||
                     stages_divide(m, samples, ranks))

@@ -140,8 +140,8 @@ static int tensor_fits(const struct topt_grid_search *s, const struct topt_degre
     if (!map || v->tensor == 1)
         return 1;
     return !map->refused[0] &&
-           topt_tensor_uneven(map, topt_planning_model(s->planning, v), v->tensor,
-                              &dim) < 0;
+           topt_tensor_uneven(map, topt_planning_model(s->planning, v), v->tensor, &dim) <
+               0;
 }
 
 static int level_fits(const struct topt_grid_search *s, const struct topt_degrees *v)
@@ -180,8 +180,8 @@ static int is_dominated(const struct topt_grid_search *s, const struct topt_degr
     const struct topt_request *r = s->request;
     int64_t samples = r->model->batch / v->micro_batches / v->data;
     int first = topt_degrees_data_axes(&s->mesh, v);
-    return !r->fixed.data && !r->fixed.micro_batch && !r->shard_ranks &&
-           samples % s->mesh.size[first] == 0;
+    return v->context > 1 && !r->context && !r->fixed.data && !r->fixed.micro_batch &&
+           !r->shard_ranks && samples % s->mesh.size[first] == 0;
 }
 
 /* Has each context rank as many positions, and as many heads, as the others? */
@@ -190,8 +190,7 @@ static int context_fits(const struct topt_grid_search *s, const struct topt_degr
     const struct topt_tensor_map *of = &s->planning->context,
                                  *tensor = topt_planning_tensor(s->planning, v);
     const struct topt_model *m = topt_planning_model(s->planning, v);
-    int64_t asked = s->request->context;
-    if (asked ? v->context != asked : v->context > 1 && (!m || is_dominated(s, v)))
+    if (!topt_planning_contexts(s->planning, v->context) || is_dominated(s, v))
         return 0;
     if (v->context == 1)
         return 1;
@@ -417,8 +416,7 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     int64_t shards = tables ? (int64_t)topt_degrees_shard(v) * v->context : 0;
     while (at && (at->settings.micro_batches != v->micro_batches ||
                   at->settings.rest_f32 != rest_f32 || at->settings.tables != tables ||
-                  at->settings.ring != ring ||
-                  at->settings.table_shards != shards ||
+                  at->settings.ring != ring || at->settings.table_shards != shards ||
                   at->settings.by_schedule != v->by_schedule ||
                   at->settings.stages != v->stages ||
                   at->settings.stage_chunks != v->virtual_stages ||
@@ -638,8 +636,8 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degr
     double before = p.value, after = p.value + p.gradient;
     struct topt_settings x = s->request->settings;
     x.micro_batches = v->micro_batches;
-    before += topt_planning_kept(s->planning, v) / (double)v->micro_batches /
-              s->mesh.devices;
+    before +=
+        topt_planning_kept(s->planning, v) / (double)v->micro_batches / s->mesh.devices;
     if (!topt_gradients_come(&x))
         before += p.gradient;
     else if (v->level == TOPT_ZERO_GRADIENT)

@@ -20,9 +20,9 @@ struct topt_planning {
     /* where tensor parallelism of the uniform space may lie now */
     enum topt_tensor_where tensor;
     struct topt_tensor_map
-        split,     /* what tensor parallelism does, where the row has rules */
-        beside,    /* ... of the model of context ranks */
-        context;   /* what context parallelism does, where it is planned */
+        split,   /* what tensor parallelism does, where the row has rules */
+        beside,  /* ... of the model of context ranks */
+        context; /* what context parallelism does, where it is planned */
     /* Of which context ranks are planned; NULL: they are not. */
     const struct topt_model *apart;
     int sparse;    /* the model has sparse tables */
@@ -31,7 +31,7 @@ struct topt_planning {
         of_experts; /* 'of_experts': a part of these */
     /* The same of what rests on the host. */
     struct topt_least_parameters away, away_of_experts;
-    int64_t experts;         /* expert parallelism divides it; 0: it is not looked at */
+    int64_t experts; /* expert parallelism divides it; 0: it is not looked at */
     /* That backward reads, of the whole batch; without and with context ranks. */
     double activation_bytes[2];
     int layers,
@@ -103,6 +103,9 @@ int topt_planning_orders(const struct topt_planning *m, const struct topt_degree
 
 /* Bytes that backward reads and that are kept, at least, of the whole batch, with the degrees' recomputation. */
 double topt_planning_kept(const struct topt_planning *m, const struct topt_degrees *d);
+
+/* May so many ranks share out the positions of a sample?  As many as are asked for; else of long samples alone. */
+int topt_planning_contexts(const struct topt_planning *m, int64_t ranks);
 
 /* Go on where another left off, and back. */
 void topt_planning_resume(struct topt_planning *m, const struct topt_planning *from);

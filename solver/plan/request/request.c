@@ -438,8 +438,8 @@ static int by_heads(const struct topt_model *m, const struct topt_tensor_map *ma
 int topt_request_wants_apart(const struct topt_request *r)
 {
     struct topt_tensor_map map;
-    if (!r->framework || !r->framework->context || r->context || r->pin ||
-        r->algorithm || topt_tensor_map_init(&map, r->model, &topt_tensor_context, 1, NULL))
+    if (!r->framework || !r->framework->context || r->context || r->pin || r->algorithm ||
+        topt_tensor_map_init(&map, r->model, &topt_tensor_context, 1, NULL))
         return 0;
     int ret = by_heads(r->model, &map) >= 0;
     topt_tensor_map_fini(&map);

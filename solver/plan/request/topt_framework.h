@@ -127,7 +127,8 @@ int topt_framework_find(const char *name, const struct topt_framework **ret,
 /* "context parallelism and pipeline stages (--pipeline N), which PyTorch supports": what of a framework a
  * question does not search, stages and context ranks only where they were not asked for.  Owned; NULL where there is
  * nothing. */
-char *topt_framework_not_searched(const struct topt_framework *f, int staged, int context);
+char *topt_framework_not_searched(const struct topt_framework *f, int staged,
+                                  int context);
 
 /* The number formats of a training job. */
 struct topt_precision {

@@ -85,8 +85,9 @@ struct topt_request {
     int64_t pipeline,
         virtual_stages;  /* just so many stages, chunks of each; 0: searched */
     int64_t shard_ranks; /* data ranks that ZeRO shards over; 0: all, or as searched */
-    int schedule;    /* of stages, the row of enum topt_order_row and one; 0: searched */
-    int64_t context; /* just so many ranks have a part of each sample's positions; 0: searched */
+    int schedule; /* of stages, the row of enum topt_order_row and one; 0: searched */
+    int64_t
+        context; /* just so many ranks have a part of each sample's positions; 0: searched */
     int64_t expert,
         expert_tensor; /* just so many ranks share out experts, split each; 0: searched */
     int tensor_parallel; /* as much as the framework can be asked for */

@@ -23,7 +23,7 @@
 /* The evaluators of strategies on a mesh with such settings that were asked for last. */
 enum { EVALUATORS = 16 };
 struct costs {
- const struct topt_model *model;
+    const struct topt_model *model;
     const struct topt_mesh *mesh;
     struct topt_settings settings;
     struct topt_evaluator *of;             /* owned */
