@@ -170,6 +170,16 @@ int topt_ask_batch(struct topt_question *q, int64_t batch, struct topt_error *er
     return q->apart ? 0 : -1;
 }
 
+int topt_ask_apart(struct topt_question *q, struct topt_error *err)
+{
+    struct topt_model *m = load_model(q, q->model->batch, TOPT_APART_HEADS, err);
+    if (!m)
+        return -1;
+    topt_model_destroy(q->model);
+    q->r.model = q->model = m;
+    return 0;
+}
+
 /* The profile, with nodes of fewer GPUs where these are asked for. */
 static int load_hw(struct topt_question *q, struct topt_error *err)
 {

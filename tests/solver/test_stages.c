@@ -18,12 +18,17 @@
 /* 'ENDS': a question whose model's parameters are most of them those of the embedding and the head. */
 enum { ENDS = 76, FIRST = 130, QUESTIONS = TOPT_TEST_SIZE(60) };
 
-/* 'experts': of each feed-forward half, of which a token takes two; 0: it has none. */
-static struct topt_model *decoder(int layers, int hidden, int vocab, int batch,
-                                  int experts)
+/* Positions of samples: of which context ranks are searched, and of which they are not unless asked for. */
+enum { LONG = 16384, SHORT = 256 };
+
+/* 'experts': of each feed-forward half, of which a token takes two; 0: it has none.  'apart': queries, keys and values
+ * are. */
+static struct topt_model *decoder_of(int layers, int hidden, int vocab, int batch,
+                                     int experts, int seq, int apart)
 {
     char text[500], more[80] = "";
-    struct topt_import_options o = {.batch = batch, .seq = 256};
+    struct topt_import_options o = {
+        .batch = batch, .seq = seq, .apart = apart ? TOPT_APART_HEADS : 0};
     struct topt_error err = {0};
     if (experts)
         snprintf(more, sizeof more,
@@ -32,12 +37,18 @@ static struct topt_model *decoder(int layers, int hidden, int vocab, int batch,
              "{\"model_type\": \"%s\", \"hidden_size\": %d, \"intermediate_size\": %d, "
              "\"num_hidden_layers\": %d, \"num_attention_heads\": 8, "
              "\"num_key_value_heads\": 8, \"vocab_size\": %d, "
-             "\"max_position_embeddings\": 256%s}",
-             experts ? "mixtral" : "llama", hidden, 4 * hidden, layers, vocab, more);
+             "\"max_position_embeddings\": %d%s}",
+             experts ? "mixtral" : "llama", hidden, 4 * hidden, layers, vocab, seq, more);
     struct topt_model *m = topt_model_import(text, strlen(text), "config.json", &o, &err);
     if (!m)
         printf("# %s\n", err.text);
     return m;
+}
+
+static struct topt_model *decoder(int layers, int hidden, int vocab, int batch,
+                                  int experts)
+{
+    return decoder_of(layers, hidden, vocab, batch, experts, SHORT, 0);
 }
 
 /* The fastest within a limit, over everything that is costed. */
@@ -185,9 +196,27 @@ static void see_all(struct seen *x, struct topt_planning *m, int64_t gpus)
     }
 }
 
+/* Each number of context ranks that is searched, as one that is asked for: then none is left out as dominated. */
+static void see_contexts(struct seen *x, struct topt_planning *m, int64_t gpus)
+{
+    struct topt_request r = *m->request;
+    if (r.context || r.model->seq == SHORT) {
+        see_all(x, m, gpus);
+        return;
+    }
+    x->r = &r;
+    for (r.context = 1; r.context <= 4; r.context *= 2) {
+        struct topt_planning own;
+        x->bad |= topt_planning_init(&own, &r, NULL) != 0;
+        see_all(x, &own, gpus);
+        topt_planning_fini(&own);
+    }
+    x->r = m->request;
+}
+
 /* What is found of random questions. */
 struct found {
-    int same, staged, shared_out, first, lean;
+    int same, staged, shared_out, first, lean, context;
 };
 
 /* The devices of a cluster, with so many usable bytes; NULL: failed. */
@@ -234,19 +263,25 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
     struct topt_error err = {0};
     int experts = number % 2 ? 2 << random_below(&seed, 4) : 0;
     /* Some have ends that weigh little, and devices that can't hold the fastest cut. */
-    int deep = number % 4 == 2;
-    struct topt_model *model =
-        deep ? decoder(5 + random_below(&seed, 7), 64 << random_below(&seed, 2), 256,
-                       32 << random_below(&seed, 2), 0)
-             : decoder(2 + random_below(&seed, 6), 64 << random_below(&seed, 4),
-                       1000 << random_below(&seed, 6), 4 << random_below(&seed, 3),
-                       experts);
+    int deep = number % 4 == 2, seq = number % 5 || deep ? SHORT : LONG;
+    struct topt_model *model, *apart = NULL;
+    if (deep)
+        model = decoder(5 + random_below(&seed, 7), 64 << random_below(&seed, 2), 256,
+                        32 << random_below(&seed, 2), 0);
+    else {
+        int layers = 2 + random_below(&seed, 6), hidden = 64 << random_below(&seed, 4);
+        int vocab = 1000 << random_below(&seed, 6), batch = 4 << random_below(&seed, 3);
+        model = decoder_of(layers, hidden, vocab, batch, experts, seq, 0);
+        if (seq == LONG)
+            apart = decoder_of(layers, hidden, vocab, batch, experts, seq, 1);
+    }
     topt_request_init(&r);
     r.model = model;
+    r.apart = apart;
     r.hw = hw;
     r.threads = 1;
     r.pipeline = deep ? 4 : random_below(&seed, 4) ? 0 : 2; /* asked for, or searched */
-    r.context = number % 5 || deep ? 0 : 2;
+    r.context = number % 5 != 1 || deep ? 0 : 2;
     r.fixed.micro_batch = deep; /* of one sample: many are in flight */
     r.fixed.any |= deep;
     if (!model ||
@@ -254,13 +289,14 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
         topt_request_complete(&r, &err) || topt_planning_init(&m, &r, &err)) {
         printf("# %s\n", err.text);
         topt_model_destroy(model);
+        topt_model_destroy(apart);
         return;
     }
     int64_t n =
         deep ? r.pipeline << random_below(&seed, 2) : gpus[random_below(&seed, 4)];
     struct topt_hw *small = NULL;
     struct seen x = {.r = &r, .limit = INT64_MAX};
-    see_all(&x, &m, n);
+    see_contexts(&x, &m, n);
     if (deep || random_below(&seed, 3)) { /* a limit that the fastest may not keep */
         x.limit = x.memory_bytes - x.memory_bytes / (2 + random_below(&seed, 20));
         x.time_ns = 0;
@@ -272,7 +308,7 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
             topt_planning_fini(&m);
             x.bad |= topt_planning_init(&m, &r, &err) != 0;
         }
-        see_all(&x, &m, n);
+        see_contexts(&x, &m, n);
     }
     if (x.recomputes && x.first_ns && x.first_ns < x.time_ns) {
         x.time_ns = x.first_ns;
@@ -286,6 +322,7 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
     ret->staged += b.found && b.solution.degrees.stages > 1;
     ret->lean += small && is_lean(&m, &b, hw);
     ret->shared_out += b.found && b.solution.degrees.expert > 1;
+    ret->context += b.found && b.solution.degrees.context > 1 && !r.context;
     if (!same)
         printf(
             "# question %d, %s, %lld GPUs: %lld ns, %lld one by one (%d costed)%s %s\n",
@@ -296,6 +333,7 @@ static void ask(uint64_t number, const struct topt_hw *hw, struct found *ret)
     topt_planning_fini(&m);
     topt_hw_destroy(small);
     topt_model_destroy(model);
+    topt_model_destroy(apart);
 }
 
 /* The layers of each chunk where as many stages are asked for: 0 for what has none. */
@@ -366,6 +404,7 @@ int main(int argc, char **argv)
        n.first);
     ok(all < 60 || n.lean > 0, "%d are cut for devices that can't hold the fastest cut",
        n.lean);
+    ok(all < 60 || n.context > 0, "%d have context ranks unasked", n.context);
     ok(n.shared_out >= all / 20, "%d share experts out", n.shared_out);
     check_ends(hw);
     topt_hw_destroy(hw);

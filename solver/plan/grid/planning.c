@@ -245,18 +245,13 @@ static int has_tables(const struct topt_model *m, const struct topt_settings *s)
     return 0;
 }
 
-/* Fewer positions a rank are planned only where they are asked for: the fewest in the layouts that NVIDIA recommends, of
- * which 22 have context ranks (github.com/NVIDIA/NeMo at 8cfedd7, model_configs_*.csv; github.com/NVIDIA/dgxc-benchmarking
- * at 841f546).  What a step of a ring takes beside attention and the exchange is not priced. */
-enum { LEAST_POSITIONS = 4096 };
-
 int topt_planning_contexts(const struct topt_planning *m, int64_t ranks)
 {
     int64_t asked = m->request->context;
     if (asked || ranks == 1)
         return ranks == (asked ? asked : 1);
     return m->apart && m->apart->seq % (2 * ranks) == 0 &&
-           m->apart->seq / ranks >= LEAST_POSITIONS;
+           m->apart->seq / ranks >= TOPT_LEAST_POSITIONS;
 }
 
 /* All of it, or nothing. */

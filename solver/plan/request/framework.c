@@ -106,7 +106,7 @@ enum { HOST_NS = 8000 };
 #define SEARCHED                                                                         \
     .tensor_most = TOPT_TENSOR_ANYWHERE, .pipeline = TOPT_PIPELINE_SEARCHED,             \
     .replicas_searched = 1, .expert = TOPT_EXPERT_SEARCHED, .tensor_overlap = 1,         \
-    .lacks = "context parallelism"
+    .lacks = "context parallelism (--context N)"
 #define KEPT_ON_HOST                                                                     \
     [TOPT_OFFER_ACTIVATIONS] = {.away = TOPT_OFFLOAD_ACTIVATIONS, .levels = ALL}
 #define MODULE(name, word)                                                               \

@@ -514,8 +514,8 @@ void topt_request_put_lacks(const struct topt_request *r, json_t *doc)
     const struct topt_model *apart;
     struct topt_tensor_map map;
     struct topt_text t = {.oom = topt_request_contexts(r, &apart, &map, NULL) != 0};
-    char *lacks = topt_framework_not_searched(r->framework, topt_request_stages(r),
-                                              apart || r->context);
+    char *lacks =
+        topt_framework_not_searched(r->framework, topt_request_stages(r), apart != NULL);
     if (lacks)
         topt_text_add(&t, "%s", lacks);
     if (r->max_gpus > all)

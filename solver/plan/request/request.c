@@ -435,10 +435,18 @@ static int by_heads(const struct topt_model *m, const struct topt_tensor_map *ma
     return -1;
 }
 
+/* Are context ranks asked for, or searched? */
+static int has_contexts(const struct topt_request *r)
+{
+    const struct topt_framework *f = r->framework;
+    return f && f->context && !r->pin && !r->algorithm && !r->unlike.parts &&
+           (r->context ? r->context > 1 : r->model->seq >= 2 * TOPT_LEAST_POSITIONS);
+}
+
 int topt_request_wants_apart(const struct topt_request *r)
 {
     struct topt_tensor_map map;
-    if (!r->framework || !r->framework->context || r->context || r->pin || r->algorithm ||
+    if (!has_contexts(r) ||
         topt_tensor_map_init(&map, r->model, &topt_tensor_context, 1, NULL))
         return 0;
     int ret = by_heads(r->model, &map) >= 0;
@@ -453,8 +461,7 @@ int topt_request_contexts(const struct topt_request *r, const struct topt_model 
     const struct topt_model *m = r->apart ? r->apart : r->model;
     *ret = NULL;
     *ret_map = (struct topt_tensor_map){.rules = NULL};
-    if (!f || !f->context || r->space != TOPT_SPACE_UNIFORM || r->unlike.parts ||
-        r->algorithm || r->pin || r->context == 1)
+    if (!has_contexts(r) || r->space != TOPT_SPACE_UNIFORM)
         return 0;
     if (topt_tensor_map_init(ret_map, m, &topt_tensor_context, 1, err))
         return -1;
