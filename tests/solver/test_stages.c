@@ -56,7 +56,7 @@ struct seen {
     const struct topt_request *r;
     int64_t limit, time_ns, memory_bytes;
     int64_t first_ns; /* of what recomputes the first layers of chunks alone */
-    int costed, bad, recomputes;
+    int costed, bad, recomputes, searched; /* 'searched': context ranks are */
 };
 
 /* Those of a strategy that recomputes, where layers are cut as the cost cuts them. */
@@ -132,6 +132,9 @@ static void see_degrees(struct seen *x, struct topt_grid_search *s,
     struct topt_problem *p = NULL;
     struct topt_degrees d = *of;
     int stages = staged->stages;
+    if (x->searched && d.context > 1 &&
+        d.data * d.micro_batches < x->r->model->batch) /* more than one sample */
+        return;
     d.stages = stages;
     d.virtual_stages = staged->virtual_stages;
     d.order = staged->order;
@@ -196,7 +199,7 @@ static void see_all(struct seen *x, struct topt_planning *m, int64_t gpus)
     }
 }
 
-/* Each number of context ranks that is searched, as one that is asked for: then none is left out as dominated. */
+/* Each number of context ranks that is searched, as one that is asked for, with one sample at a time. */
 static void see_contexts(struct seen *x, struct topt_planning *m, int64_t gpus)
 {
     struct topt_request r = *m->request;
@@ -205,6 +208,7 @@ static void see_contexts(struct seen *x, struct topt_planning *m, int64_t gpus)
         return;
     }
     x->r = &r;
+    x->searched = 1;
     for (r.context = 1; r.context <= 4; r.context *= 2) {
         struct topt_planning own;
         x->bad |= topt_planning_init(&own, &r, NULL) != 0;
