@@ -181,7 +181,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "all data parallel ranks; megatron, torchtitan: also those of a node", NULL,                                       \
       "data parallel ranks that FSDP or the distributed optimizer shards over, replicated over the others (HSDP)")        \
     X(CONTEXT, context, INT, 1, 1 << 10, TOPT_IN_ANY, PROBLEM, SBATCH, "context", "N",                                 \
-      "1", NULL, "GPUs that share out the positions of each sample (context parallelism; megatron, torchtitan)")     \
+      "searched where sequences are long", NULL, "GPUs that share out the positions of each sample (context parallelism; megatron, torchtitan)") \
     X(EXPERT, expert, INT, 1, 1 << 14, TOPT_IN_ANY, ANSWER, SBATCH, "expert", "N",                                    \
       "megatron, torchtitan: searched; others: 1", NULL,                                                             \
       "GPUs that the experts of a layer are shared out over (1: every GPU has all of them)")                         \

@@ -259,6 +259,7 @@ static int plan_beside_run(struct planner *p, const struct planner_question *q,
     own.query = &asked;
     if (fill_request(&own, run->model, run->hw, &r, err))
         return -1;
+    r.apart = run->apart;
     struct topt_memo *m = find_memo(p, q, &r);
     if (!m)
         return topt_nomem(err, NULL);
@@ -323,8 +324,9 @@ static const struct topt_hw *find_hw(struct planner *p, const struct planner_que
 }
 
 /* The same of the model: what it is compiled from is the document and these words. */
-static const struct topt_model *
-find_model(struct planner *p, const struct planner_question *q, struct topt_error *err)
+static const struct topt_model *find_model(struct planner *p,
+                                           const struct planner_question *q, int apart,
+                                           struct topt_error *err)
 {
     const struct topt_query *x = q->query;
     struct topt_text key = {0};
@@ -334,7 +336,7 @@ find_model(struct planner *p, const struct planner_question *q, struct topt_erro
                                     .document_length = x->document_length,
                                     .mtp = x->mtp,
                                     .train = *x->train ? x->train : NULL,
-                                    .apart = topt_query_apart(x)};
+                                    .apart = apart | topt_query_apart(x)};
     topt_text_add(&key, "%s %lld %lld %lld %lld %d %s %s", q->model_id,
                   (long long)o.batch, (long long)o.seq, (long long)o.document_length,
                   (long long)o.mtp, o.apart, x->train, q->what);
@@ -360,8 +362,13 @@ int planner_answer(struct planner *p, const struct planner_question *q, json_t *
     if (q->searched)
         *q->searched = 1;
     const struct topt_hw *hw = find_hw(p, q, err);
-    const struct topt_model *m = hw ? find_model(p, q, err) : NULL;
-    return m && fill_request(q, m, hw, &r, err) == 0 ? ask(p, q, &r, ret, err) : -1;
+    const struct topt_model *m = hw ? find_model(p, q, 0, err) : NULL;
+    if (!m || fill_request(q, m, hw, &r, err))
+        return -1;
+    if (topt_request_wants_apart(&r) &&
+        !(r.apart = find_model(p, q, TOPT_APART_HEADS, err)))
+        return -1;
+    return ask(p, q, &r, ret, err);
 }
 
 int planner_plan_id(const json_t *plan, char ret[TOPT_ID], struct topt_error *err)

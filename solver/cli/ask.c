@@ -26,6 +26,7 @@ int topt_cli_fail(const char *command, const struct topt_error *err)
 void topt_ask_fini(struct topt_question *q)
 {
     topt_model_destroy(q->model);
+    topt_model_destroy(q->apart);
     topt_hw_destroy(q->hw);
     json_decref(q->run_notes);
 }
@@ -139,7 +140,8 @@ static int read_asked(struct topt_question *q, struct topt_error *err)
     return topt_search_threads(a->threads, &r->threads, err);
 }
 
-int topt_ask_batch(struct topt_question *q, int64_t batch, struct topt_error *err)
+static struct topt_model *load_model(const struct topt_question *q, int64_t batch,
+                                     int apart, struct topt_error *err)
 {
     struct topt_import_options o = {.batch = batch,
                                     .seq = q->a.asked.seq,
@@ -150,8 +152,28 @@ int topt_ask_batch(struct topt_question *q, int64_t batch, struct topt_error *er
                                     .as = q->a.as,
                                     .part = q->a.part,
                                     .capacity = q->a.capacity,
-                                    .apart = topt_query_apart(&q->a.asked)};
-    struct topt_model *m = topt_model_load(q->path, &o, err);
+                                    .apart = apart | topt_query_apart(&q->a.asked)};
+    return topt_model_load(q->path, &o, err);
+}
+
+int topt_ask_batch(struct topt_question *q, int64_t batch, struct topt_error *err)
+{
+    struct topt_model *m = load_model(q, batch, 0, err);
+    if (!m)
+        return -1;
+    topt_model_destroy(q->model);
+    topt_model_destroy(q->apart);
+    q->r.model = q->model = m;
+    q->r.apart = q->apart = NULL;
+    if (!topt_request_wants_apart(&q->r))
+        return 0;
+    q->r.apart = q->apart = load_model(q, batch, TOPT_APART_HEADS, err);
+    return q->apart ? 0 : -1;
+}
+
+int topt_ask_apart(struct topt_question *q, struct topt_error *err)
+{
+    struct topt_model *m = load_model(q, q->model->batch, TOPT_APART_HEADS, err);
     if (!m)
         return -1;
     topt_model_destroy(q->model);
@@ -177,6 +199,7 @@ static int take_hw(struct topt_question *q, struct topt_error *err)
         return -1;
     q->r.hw = q->run.hw = q->hw;
     q->run.model = q->model;
+    q->run.apart = q->apart;
     q->run.threads = q->r.threads;
     if (!topt_request_complete(&q->r, err) &&
         (!q->a.as_is || !topt_request_complete(&q->run, err)))
@@ -216,6 +239,7 @@ int topt_ask_hw(struct topt_question *q, int i, struct topt_error *err)
     q->a.hw = q->hw_name[i];
     q->r = q->said;
     q->r.model = q->model;
+    q->r.apart = q->apart;
     q->r.mode = now.mode;
     q->r.gpus = now.gpus;
     q->r.max_work = now.max_work;

@@ -35,7 +35,7 @@ struct topt_args {
 
 struct topt_question {
     struct topt_args a;
-    struct topt_model *model;
+    struct topt_model *model, *apart; /* of the request */
     struct topt_hw *hw;
     struct topt_request r;
     const char *path; /* of the model */
@@ -123,6 +123,8 @@ struct topt_question {
 /* Where --batch lists several: the model of the question is loaded with this one. */
 int topt_ask_batch(struct topt_question *q, int64_t batch,
                    struct topt_error *err) TOPT_MUST_CHECK;
+/* Load the model anew, with queries, keys and values apart, as plans with context ranks have it. */
+int topt_ask_apart(struct topt_question *q, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Where --hw lists several: the profile of the question is the one at 'i' from now on, with its price. */
 int topt_ask_hw(struct topt_question *q, int i, struct topt_error *err) TOPT_MUST_CHECK;

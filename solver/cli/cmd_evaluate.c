@@ -142,19 +142,30 @@ out:
     return doc;
 }
 
-static int same_model(const struct topt_question *q, const struct topt_plan_doc *p,
-                      struct topt_error *err)
+static int same_models(const struct topt_model *a, const struct topt_model *b)
 {
-    json_t *x = topt_model_to_json(q->model), *y = topt_model_to_json(p->model);
+    json_t *x = topt_model_to_json(a), *y = topt_model_to_json(b);
     int same = json_equal(x, y);
     json_decref(x);
     json_decref(y);
-    return same ? 0
-                : topt_fail(err, TOPT_ERR_INVAL,
-                            "the plan is for '%s' (batch %lld, seq %lld), not for this "
-                            "model and shape",
-                            p->model->name, (long long)p->model->batch,
-                            (long long)p->model->seq);
+    return same;
+}
+
+/* The plan's model is the question's: with queries, keys and values apart where the plan has context ranks. */
+static int same_model(struct topt_question *q, const struct topt_plan_doc *p,
+                      struct topt_error *err)
+{
+    if (same_models(q->model, p->model))
+        return 0;
+    if (topt_ask_apart(q, err))
+        return -1;
+    return same_models(q->model, p->model)
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL,
+                           "the plan is for '%s' (batch %lld, seq %lld), not for this "
+                           "model and shape",
+                           p->model->name, (long long)p->model->batch,
+                           (long long)p->model->seq);
 }
 
 static void show_evaluation(const json_t *doc)

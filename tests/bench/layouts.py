@@ -28,7 +28,7 @@ def chosen(uniform):
 
 def plan(topt, config, row, *options):
     command = [topt, "plan", config, "--hw", row["hw"], "--gpus", row["gpus"], "--batch", row["batch"], "--seq", row["seq"],
-               "--framework", "megatron", "--precision", row["precision"], "--context", row["cp"], "--threads", "1", "--json", *options]
+               "--framework", "megatron", "--precision", row["precision"], "--threads", "1", "--json", *options]
     if row["cuda_graphs"] == "1":
         command.append("--cuda-graphs")
     done = subprocess.run(command, capture_output=True, text=True)

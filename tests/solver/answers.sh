@@ -270,6 +270,13 @@ jq '.max_position_embeddings = 131072 | .hidden_size = 8192 | .intermediate_size
     "$topt" plan $long --framework megatron --degrees cp=2 --json >out 2>err && holds '.uniform.cp == 2 and .uniform.cp_comm == "p2p"' &&
     "$topt" plan $long --framework torchtitan --context 2 >out 2>err && grep -q 'context parallel over 2' out && ! grep -q '^not tried' out
 check "positions are shared out where that is asked for: $(grep -o 'context parallel over 2' out)"
+"$topt" plan $long --framework megatron --context 1 --json >out 2>err && holds '.uniform.cp == null and (.job.not_searched | test("--context N"))' &&
+    one=$(jq .time_ns out) && "$topt" plan $long --framework megatron --json >out 2>err &&
+    holds ".uniform.cp > 1 and .time_ns < $one and .job.not_searched == null" && jq .plan out >long-plan.json &&
+    "$topt" evaluate 70b.json --hw h100-80-dgx --batch 16 --seq 65536 --plan long-plan.json --json >whole 2>err &&
+    [ "$(jq .time_ns whole)" = "$(jq .time_ns out)" ] &&
+    "$topt" plan $long --framework megatron --seq 8191 --json >out 2>err && holds '.uniform.cp == null and (.job.not_searched | test("--context N"))'
+check "and of long samples unasked where that is faster: $(jq -r .strategy out)"
 ! "$topt" plan $long --framework pytorch --context 2 >out 2>err && grep -q 'no context parallelism of pytorch' err &&
     ! "$topt" plan $long --framework megatron --context 3 >out 2>err && grep -q 'is not cut into 6 equal parts' err
 check "positions that are not shared out so: $(cat err)"

@@ -19,13 +19,17 @@
 /* 'ENDS': a question whose model's parameters are most of them those of the embedding and the head. */
 enum { ENDS = 76, FIRST = 130, QUESTIONS = TOPT_TEST_SIZE(60) };
 
+/* Positions of samples: of which context ranks are searched, and of which they are not unless asked for. */
+enum { LONG = 16384, SHORT = 256 };
+
 /* 'experts': of each feed-forward half, of which a token takes two; 0: it has none.  'mtp': modules that predict
- * further tokens. */
-static struct topt_model *decoder(int layers, int hidden, int vocab, int batch,
-                                  int experts, int mtp)
+ * further tokens.  'apart': queries, keys and values are. */
+static struct topt_model *decoder_of(int layers, int hidden, int vocab, int batch,
+                                     int experts, int mtp, int seq, int apart)
 {
     char text[500], more[80] = "";
-    struct topt_import_options o = {.batch = batch, .seq = 256, .mtp = mtp};
+    struct topt_import_options o = {
+        .batch = batch, .seq = seq, .mtp = mtp, .apart = apart ? TOPT_APART_HEADS : 0};
     struct topt_error err = {0};
     if (experts)
         snprintf(more, sizeof more,
@@ -34,12 +38,18 @@ static struct topt_model *decoder(int layers, int hidden, int vocab, int batch,
              "{\"model_type\": \"%s\", \"hidden_size\": %d, \"intermediate_size\": %d, "
              "\"num_hidden_layers\": %d, \"num_attention_heads\": 8, "
              "\"num_key_value_heads\": 8, \"vocab_size\": %d, "
-             "\"max_position_embeddings\": 256%s}",
-             experts ? "mixtral" : "llama", hidden, 4 * hidden, layers, vocab, more);
+             "\"max_position_embeddings\": %d%s}",
+             experts ? "mixtral" : "llama", hidden, 4 * hidden, layers, vocab, seq, more);
     struct topt_model *m = topt_model_import(text, strlen(text), "config.json", &o, &err);
     if (!m)
         printf("# %s\n", err.text);
     return m;
+}
+
+static struct topt_model *decoder(int layers, int hidden, int vocab, int batch,
+                                  int experts, int mtp)
+{
+    return decoder_of(layers, hidden, vocab, batch, experts, mtp, SHORT, 0);
 }
 
 /* ---- groups of unlike devices --------------------------------------------------------- */
@@ -79,7 +89,7 @@ struct seen {
     const struct topt_request *r;
     int64_t limit, time_ns, memory_bytes;
     int64_t first_ns; /* of what recomputes the first layers of chunks alone */
-    int costed, bad, recomputes;
+    int costed, bad, recomputes, searched; /* 'searched': context ranks are */
 };
 
 /* Those of a strategy that recomputes, where layers are cut as the cost cuts them. */
@@ -111,7 +121,7 @@ static void see_first(struct seen *x, const struct topt_costing *k,
 static int is_bounded(const struct topt_grid_search *grid, const struct topt_degrees *d,
                       int64_t memory_bytes)
 {
-    double kept = topt_planning_kept(grid->planning, d->recompute);
+    double kept = topt_planning_kept(grid->planning, d);
     return memory_bytes >=
            topt_grid_least_stage_bytes(
                grid, d, (int64_t)(kept / (double)d->micro_batches / grid->mesh.devices));
@@ -126,12 +136,12 @@ static int units_bound(const struct topt_grid_search *s, const struct topt_costi
     struct topt_unit_sums *unit = calloc((size_t)u->n + 1, sizeof *unit);
     struct topt_evaluator *a = topt_evaluator_create(k, 0, NULL);
     struct topt_strategy_cost least, none;
-    int ret =
-        unit && a && !topt_evaluate_units(a, plan, unit, NULL) &&
-        topt_stages_exceed(k, u, unit, 0, 0, &least, NULL) == 0 &&
-        topt_stages_exceed(k, u, unit, 0, 1, &none, NULL) == 1 && least.time_ns > 1 &&
-        (memcmp(least.stage.layers, c->stage.layers, sizeof c->stage.layers) ||
-         (least.memory_bytes <= c->memory_bytes && least.time_ns <= c->time_ns));
+    int ret = unit && a && !topt_evaluate_units(a, plan, unit, NULL) &&
+              topt_stages_exceed(k, u, unit, 0, 0, &least, NULL) == 0 &&
+              topt_stages_exceed(k, u, unit, 0, 1, &none, NULL) == 1 &&
+              least.time_ns > 1 &&
+              (memcmp(least.stage.layers, c->stage.layers, sizeof c->stage.layers) ||
+               (least.memory_bytes <= c->memory_bytes && least.time_ns <= c->time_ns));
     topt_evaluator_destroy(a);
     free(unit);
     return ret;
@@ -181,6 +191,9 @@ static void see_degrees(struct seen *x, struct topt_grid_search *s,
     struct topt_problem *p = NULL;
     struct topt_degrees d = *of;
     int stages = staged->stages;
+    if (x->searched && d.context > 1 &&
+        d.data * d.micro_batches < x->r->model->batch) /* more than one sample */
+        return;
     d.stages = stages;
     d.virtual_stages = staged->virtual_stages;
     d.order = staged->order;
@@ -246,9 +259,28 @@ static void see_all(struct seen *x, struct topt_planning *m, int64_t gpus)
     }
 }
 
+/* Each number of context ranks that is searched, as one that is asked for, with one sample at a time. */
+static void see_contexts(struct seen *x, struct topt_planning *m, int64_t gpus)
+{
+    struct topt_request r = *m->request;
+    if (r.context || r.model->seq == SHORT) {
+        see_all(x, m, gpus);
+        return;
+    }
+    x->r = &r;
+    x->searched = 1;
+    for (r.context = 1; r.context <= 4; r.context *= 2) {
+        struct topt_planning own;
+        x->bad |= topt_planning_init(&own, &r, NULL) != 0;
+        see_all(x, &own, gpus);
+        topt_planning_fini(&own);
+    }
+    x->r = m->request;
+}
+
 /* What is found of random questions. */
 struct found {
-    int same, staged, shared_out, first, lean, further;
+    int same, staged, shared_out, first, lean, further, context;
 };
 
 /* The devices of a cluster, with so many usable bytes; NULL: failed. */
@@ -299,18 +331,25 @@ static void ask(uint64_t number, const struct topt_hw *hw, const struct topt_hw 
     /* Some have ends that weigh little, and devices that can't hold the fastest cut. */
     int deep = number % 4 == 2 && !groups;
     int mtp = number % 4 < 2 && number % 3 == 0 && !groups;
-    struct topt_model *model =
-        deep ? decoder(5 + random_below(&seed, 7), 64 << random_below(&seed, 2), 256,
-                       32 << random_below(&seed, 2), 0, 0)
-             : decoder(2 + random_below(&seed, 6), 64 << random_below(&seed, 4),
-                       1000 << random_below(&seed, 6), 4 << random_below(&seed, 3),
-                       experts, mtp);
+    int seq = number % 5 || deep || groups ? SHORT : LONG;
+    struct topt_model *model, *apart = NULL;
+    if (deep)
+        model = decoder(5 + random_below(&seed, 7), 64 << random_below(&seed, 2), 256,
+                        32 << random_below(&seed, 2), 0, 0);
+    else {
+        int layers = 2 + random_below(&seed, 6), hidden = 64 << random_below(&seed, 4);
+        int vocab = 1000 << random_below(&seed, 6), batch = 4 << random_below(&seed, 3);
+        model = decoder_of(layers, hidden, vocab, batch, experts, mtp, seq, 0);
+        if (seq == LONG)
+            apart = decoder_of(layers, hidden, vocab, batch, experts, mtp, seq, 1);
+    }
     topt_request_init(&r);
     r.model = model;
+    r.apart = apart;
     r.hw = hw;
     r.threads = 1;
     r.pipeline = deep ? 4 : random_below(&seed, 4) ? 0 : 2; /* asked for, or searched */
-    r.context = number % 5 || deep ? 0 : 2;
+    r.context = number % 5 != 1 || deep ? 0 : 2;
     r.unlike.groups = groups;
     r.counts = groups ? TOPT_COUNTS_WHOLE : r.counts;
     r.fixed.micro_batch = deep; /* of one sample: many are in flight */
@@ -321,6 +360,7 @@ static void ask(uint64_t number, const struct topt_hw *hw, const struct topt_hw 
         topt_request_complete(&r, &err) || topt_planning_init(&m, &r, &err)) {
         printf("# %s\n", err.text);
         topt_model_destroy(model);
+        topt_model_destroy(apart);
         return;
     }
     int64_t n =
@@ -328,7 +368,7 @@ static void ask(uint64_t number, const struct topt_hw *hw, const struct topt_hw 
     n = groups ? 16 : n;
     struct topt_hw *small = NULL;
     struct seen x = {.r = &r, .limit = INT64_MAX};
-    see_all(&x, &m, n);
+    see_contexts(&x, &m, n);
     if (!groups &&
         (deep || random_below(&seed, 3))) { /* a limit that the fastest may not keep */
         x.limit = x.memory_bytes - x.memory_bytes / (2 + random_below(&seed, 20));
@@ -341,7 +381,7 @@ static void ask(uint64_t number, const struct topt_hw *hw, const struct topt_hw 
             topt_planning_fini(&m);
             x.bad |= topt_planning_init(&m, &r, &err) != 0;
         }
-        see_all(&x, &m, n);
+        see_contexts(&x, &m, n);
     }
     if (x.recomputes && x.first_ns && x.first_ns < x.time_ns) {
         x.time_ns = x.first_ns;
@@ -358,6 +398,7 @@ static void ask(uint64_t number, const struct topt_hw *hw, const struct topt_hw 
     ret->further += b.found && b.solution.degrees.stages > 1 && mtp;
     ret->lean += small && is_lean(&m, &b, hw);
     ret->shared_out += b.found && b.solution.degrees.expert > 1;
+    ret->context += b.found && b.solution.degrees.context > 1 && !r.context;
     if (!same)
         printf(
             "# question %d, %s, %lld GPUs: %lld ns, %lld one by one (%d costed)%s %s\n",
@@ -368,6 +409,7 @@ static void ask(uint64_t number, const struct topt_hw *hw, const struct topt_hw 
     topt_planning_fini(&m);
     topt_hw_destroy(small);
     topt_model_destroy(model);
+    topt_model_destroy(apart);
 }
 
 /* The layers of each chunk where as many stages are asked for: 0 for what has none. */
@@ -605,6 +647,7 @@ int main(int argc, char **argv)
        n.first);
     ok(all < 60 || n.lean > 0, "%d are cut for devices that can't hold the fastest cut",
        n.lean);
+    ok(all < 60 || n.context > 0, "%d have context ranks unasked", n.context);
     ok(n.shared_out >= all / 20, "%d share experts out", n.shared_out);
     check_ends(hw);
     check_table(hw);

@@ -166,7 +166,7 @@ static int write_checked(struct topt_grid_search *s, const struct topt_best *b,
     struct topt_plan_facts f = {.k = &k,
                                 .whole = &s->mesh,
                                 .positions = topt_request_positions(s->request),
-                                .model = r->model,
+                                .model = topt_planning_model(s->planning, &best->degrees),
                                 .strategy = best->strategy,
                                 .cost = &cost,
                                 .space = b->space,
@@ -225,8 +225,8 @@ static void add_across_nodes(const struct topt_planning *m, const struct topt_be
     if (b->space != TOPT_SPACE_UNIFORM || !topt_request_even(r) || r->tensor_parallel ||
         ranks <= b->mesh.per_node)
         return;
-    char *lacks =
-        topt_framework_not_searched(r->framework, topt_request_stages(r), r->context);
+    char *lacks = topt_framework_not_searched(r->framework, topt_request_stages(r),
+                                              m->apart != NULL);
     topt_text_add(why,
                   "; tensor parallel over %d GPUs, across nodes, because nothing else "
                   "that was searched fits%s",
@@ -234,7 +234,7 @@ static void add_across_nodes(const struct topt_planning *m, const struct topt_be
                   r->mode == TOPT_MINI_TIME ? " on as many" : " on any number of GPUs");
     if (lacks)
         topt_text_add(why, " (%s, was not searched)", lacks);
-    why->oom |= r->framework->lacks && !lacks;
+    why->oom |= r->framework->lacks && !m->apart && !lacks;
     free(lacks);
 }
 

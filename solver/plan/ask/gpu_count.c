@@ -37,15 +37,18 @@ int topt_count_divides_batch(const struct topt_planning *m, int64_t gpus,
         if (topt_mesh_init(&mesh, nodes, per_node, NULL))
             return 1;
         for (int cut = topt_tensor_from(&mesh, m->tensor); cut <= mesh.naxes; cut++) {
-            int64_t ranks = topt_data_ranks(&mesh, cut),
-                    context = r->context > 1 ? r->context : 1;
-            if (m->heads % (mesh.devices / ranks) || ranks % context)
+            int64_t all = topt_data_ranks(&mesh, cut);
+            if (m->heads % (mesh.devices / all))
                 continue;
-            ranks /= context;
-            if ((r->pipeline < 2 && samples % ranks == 0) ||
-                stages_divide(m, samples, ranks))
-                return 1;
-            fewest = ranks < fewest ? ranks : fewest;
+            for (int of = cut; of >= 0; of--) {
+                int64_t ranks = topt_data_ranks(&mesh, of);
+                if (!topt_planning_contexts(m, all / ranks))
+                    continue;
+                if ((r->pipeline < 2 && samples % ranks == 0) ||
+                    stages_divide(m, samples, ranks))
+                    return 1;
+                fewest = ranks < fewest ? ranks : fewest;
+            }
         }
     }
     if (ret_nearest) {
@@ -67,7 +70,7 @@ int64_t topt_count_least_bytes(const struct topt_planning *m, int64_t gpus)
     double bytes = p->value + p->gradient + p->state;
     int late = r->settings.gather == TOPT_GATHER_UNIT && m->at[0].batches == 1;
     if (!(topt_request_widest(r, space) & TOPT_FACTOR_RECOMPUTE) && !late)
-        bytes += m->activation_bytes / (double)m->at[m->n - 1].batches;
+        bytes += m->activation_bytes[0] / (double)m->at[m->n - 1].batches;
     return (int64_t)(bytes * (1 - 1e-9) / (double)gpus);
 }
 

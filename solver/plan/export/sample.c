@@ -15,7 +15,7 @@ static json_t *document_of(struct topt_grid_search *s, const struct topt_degrees
     struct topt_strategy_cost cost;
     struct topt_costing k;
     struct topt_plan_facts f = {.k = &k,
-                                .model = s->request->model,
+                                .model = topt_planning_model(s->planning, v),
                                 .strategy = st,
                                 .cost = &cost,
                                 .space = s->space,

@@ -135,17 +135,18 @@ static int table_levels(const struct topt_grid_search *s)
  * between its data ranks? */
 static int tensor_fits(const struct topt_grid_search *s, const struct topt_degrees *v)
 {
-    const struct topt_tensor_map *map = topt_planning_tensor(s->planning);
+    const struct topt_tensor_map *map = topt_planning_tensor(s->planning, v);
     int dim;
     if (!map || v->tensor == 1)
         return 1;
     return !map->refused[0] &&
-           topt_tensor_uneven(map, s->request->model, v->tensor, &dim) < 0;
+           topt_tensor_uneven(map, topt_planning_model(s->planning, v), v->tensor, &dim) <
+               0;
 }
 
 static int level_fits(const struct topt_grid_search *s, const struct topt_degrees *v)
 {
-    const struct topt_tensor_map *map = topt_planning_tensor(s->planning);
+    const struct topt_tensor_map *map = topt_planning_tensor(s->planning, v);
     return !map || !map->rules->levels || v->tensor == 1 ||
            map->rules->levels >> v->level & 1;
 }
@@ -171,14 +172,20 @@ static int add_shards(struct topt_grid_search *s, struct topt_degrees v)
     return 0;
 }
 
-/* Has each context rank as many positions, and as many heads, as the others? */
+/* Has each context rank as many positions, and as many heads, as the others?  Ranks that are not asked for take one sample
+ * at a time, as all 22 layouts that NVIDIA recommends with them do (TOPT_LEAST_POSITIONS): no proof, as more samples may
+ * take less. */
 static int context_fits(const struct topt_grid_search *s, const struct topt_degrees *v)
 {
     const struct topt_tensor_map *of = &s->planning->context,
-                                 *tensor = topt_planning_tensor(s->planning);
-    const struct topt_model *m = s->request->model;
+                                 *tensor = topt_planning_tensor(s->planning, v);
+    const struct topt_model *m = topt_planning_model(s->planning, v);
+    int64_t samples = s->request->model->batch / v->micro_batches / v->data;
+    if (!topt_planning_contexts(s->planning, v->context) ||
+        (v->context > 1 && !s->request->context && samples != 1))
+        return 0;
     if (v->context == 1)
-        return s->request->context < 2;
+        return 1;
     for (int i = 0; i < m->nops; i++) {
         int d = of->op[i], parts = v->context;
         if (d >= 0 && tensor && tensor->op[i] == d)
@@ -199,7 +206,7 @@ static int add_cut(struct topt_grid_search *s, struct topt_degrees v)
     int heads_fit = !even || !(s->planning->heads % v.tensor);
     int batch_fits = !even || s->request->unlike.parts ||
                      s->request->model->batch / v.micro_batches % v.data == 0;
-    if (!heads_fit || !batch_fits || !tensor_fits(s, &v) || !context_fits(s, &v))
+    if (!heads_fit || !batch_fits || !context_fits(s, &v) || !tensor_fits(s, &v))
         return 0;
     for (v.level = 0; v.level < TOPT_ZERO_LEVELS; v.level++)
         if ((v.data * v.context > 1 ? all >> v.level & 1 && level_fits(s, &v)
@@ -221,7 +228,7 @@ static int add_uniform(struct topt_grid_search *s, struct topt_degrees v)
         for (int of = axes; of >= 0; of--) {
             v.data = (int)topt_data_ranks(mesh, of);
             v.context = ranks / v.data;
-            if ((of == axes || v.context == s->request->context) && add_cut(s, v))
+            if (add_cut(s, v))
                 return -1;
         }
     }
@@ -397,10 +404,11 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     struct topt_grid_settings *at = s->settings;
     int rest_f32 = t->settings.rest_f32 && v->level < TOPT_ZERO_PARAM;
     int tables = t->tables ? v->level : TOPT_ZERO_NONE;
+    int ring = v->context > 1 && s->request->framework->context & TOPT_CONTEXT_RING;
     int64_t shards = tables ? (int64_t)topt_degrees_shard(v) * v->context : 0;
     while (at && (at->settings.micro_batches != v->micro_batches ||
                   at->settings.rest_f32 != rest_f32 || at->settings.tables != tables ||
-                  at->settings.table_shards != shards ||
+                  at->settings.ring != ring || at->settings.table_shards != shards ||
                   at->settings.by_schedule != v->by_schedule ||
                   at->settings.stages != v->stages ||
                   at->settings.stage_chunks != v->virtual_stages ||
@@ -419,8 +427,7 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     at->settings.stage_chunks = v->virtual_stages;
     at->settings.even_stages = topt_request_even_stages(s->request);
     at->settings.unlike_stages = v->stages > 1 && s->request->unlike.groups;
-    at->settings.ring = at->searched.ring =
-        v->context > 1 && s->request->framework->context & TOPT_CONTEXT_RING;
+    at->settings.ring = at->searched.ring = ring;
     at->settings.order = v->order;
     at->settings.rest_f32 = at->searched.rest_f32 = rest_f32;
     at->settings.tables = at->searched.tables = tables;
@@ -433,7 +440,7 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
 static int costing_by(struct topt_grid_search *s, const struct topt_degrees *v,
                       int searched, struct topt_costing *ret, struct topt_error *err)
 {
-    struct topt_micro *t = topt_planning_at(s->planning, v->micro_batches, err);
+    struct topt_micro *t = topt_planning_at(s->planning, v, err);
     const struct topt_grid_settings *x = t ? settings_of(s, v, t, err) : NULL;
     struct topt_grid_search *g = s;
     if (!x || (v->stages > 1 && topt_grid_stage(s, v->stages, &g, err)))
@@ -497,8 +504,8 @@ static int make_problem(struct topt_grid_search *s, const struct topt_degrees *v
         .even = topt_request_even(r),
         .vocab = r->model->vocab,
         .sequence = v->context > 1 || topt_planning_positions(s->planning),
-        .tensor = topt_planning_tensor(s->planning),
-        .blocks = r->model->blocks,
+        .tensor = topt_planning_tensor(s->planning, v),
+        .blocks = topt_planning_model(s->planning, v)->blocks,
         .alike = s->alike,
         .zero = levels | table_levels(s),
         .whole_axes = topt_degrees_whole_axes(&s->mesh, v),
@@ -624,8 +631,8 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degr
     double before = p.value, after = p.value + p.gradient;
     struct topt_settings x = s->request->settings;
     x.micro_batches = v->micro_batches;
-    before += topt_planning_kept(s->planning, v->recompute) / (double)v->micro_batches /
-              s->mesh.devices;
+    before +=
+        topt_planning_kept(s->planning, v) / (double)v->micro_batches / s->mesh.devices;
     if (!topt_gradients_come(&x))
         before += p.gradient;
     else if (v->level == TOPT_ZERO_GRADIENT)

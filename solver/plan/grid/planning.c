@@ -33,25 +33,30 @@ static int64_t heads_of(const struct topt_model *m)
     return all;
 }
 
-/* What is recomputed where anything is: whole layers, or what was asked for. */
-static int find_modules(struct topt_planning *m, struct topt_error *err)
+/* What backward reads of the model without context ranks, or (i = 1) with them, is kept; of modules that are asked for
+ * also what is then. */
+static int find_kept(struct topt_planning *m, int i, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
+    const struct topt_model *model = i ? m->apart : r->model;
     uint8_t *again;
-    m->modules = r->fixed.recompute > 0 ? (int)r->fixed.recompute : TOPT_MODULE_WHOLE;
-    if (m->modules == TOPT_MODULE_WHOLE)
+    if (!model || topt_accounting_is_papers(r->settings.accounting) ||
+        r->settings.offload & TOPT_OFFLOAD_KEPT)
         return 0;
-    if (topt_modules_again(r->model, &r->settings, m->modules, &again, NULL, err))
+    m->activation_bytes[i] = topt_least_kept_bytes(model, &r->settings, NULL);
+    if (!m->recomputes || m->modules == TOPT_MODULE_WHOLE)
+        return 0;
+    if (topt_modules_again(model, &r->settings, m->modules, &again, NULL, err))
         return -1;
-    if (m->activation_bytes > 0)
-        m->kept_bytes = topt_least_kept_bytes(r->model, &r->settings, again);
+    m->kept_bytes[i] = topt_least_kept_bytes(model, &r->settings, again);
     free(again);
     return 0;
 }
 
-double topt_planning_kept(const struct topt_planning *m, int recompute)
+double topt_planning_kept(const struct topt_planning *m, const struct topt_degrees *d)
 {
-    return recompute ? m->kept_bytes : m->activation_bytes;
+    int i = d->context > 1;
+    return d->recompute ? m->kept_bytes[i] : m->activation_bytes[i];
 }
 
 static int find_recomputable(struct topt_planning *m, struct topt_error *err)
@@ -62,7 +67,10 @@ static int find_recomputable(struct topt_planning *m, struct topt_error *err)
         return -1;
     m->recomputes = memchr(may, 1, (size_t)model->nops) != NULL;
     free(may);
-    return m->recomputes ? find_modules(m, err) : 0;
+    /* What is recomputed where anything is: whole layers, or what was asked for. */
+    int64_t asked = m->request->fixed.recompute;
+    m->modules = !m->recomputes ? 0 : asked > 0 ? (int)asked : TOPT_MODULE_WHOLE;
+    return find_kept(m, 0, err) || find_kept(m, 1, err) ? -1 : 0;
 }
 
 /* ---- pipeline stages ----------------------------------------------------------------- */
@@ -158,7 +166,6 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
     int64_t batch = r->model->batch, given = r->micro_batches ? r->micro_batches : 1;
     int searched = topt_request_widest(r, r->space) & TOPT_FACTOR_MICRO;
     int all = searched && may_split_batch(r), n = 0;
-    int papers = topt_accounting_is_papers(r->settings.accounting);
     *m = (struct topt_planning){
         .request = r,
         .tensor = (enum topt_tensor_where)topt_request_tensor_at(r, 0),
@@ -168,10 +175,7 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
         .of_experts = topt_least_parameters(r->model, &r->settings, 1),
         .away = rests_away(r, 0),
         .away_of_experts = rests_away(r, 1),
-        .experts = topt_request_experts(r) ? topt_model_experts(r->model) : 0,
-        .activation_bytes = papers || r->settings.offload & TOPT_OFFLOAD_KEPT
-                                ? 0
-                                : topt_least_kept_bytes(r->model, &r->settings, NULL)};
+        .experts = topt_request_experts(r) ? topt_model_experts(r->model) : 0};
     for (int64_t u = 1; u <= batch; u++)
         n += all ? batch % u == 0 : u == given;
     if (given < 1 || n == 0 || batch % given)
@@ -179,21 +183,25 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
                          "%lld micro-batches do not divide the batch of %lld",
                          (long long)given, (long long)batch);
     pthread_mutex_init(&m->lock, NULL);
-    m->at = calloc((size_t)n, sizeof *m->at);
+    m->at = calloc(2 * (size_t)n, sizeof *m->at);
     int rc = m->at ? 0 : topt_nomem(err, "micro-batches");
     if (rc ||
         topt_tensor_map_init(&m->split, r->model, topt_request_tensor_rules(r),
                              topt_request_positions(r), err) ||
-        topt_tensor_map_init(&m->context, r->model,
-                             r->context > 1 ? &topt_tensor_context : NULL, 1, err) ||
+        topt_request_contexts(r, &m->apart, &m->context, err) ||
+        topt_tensor_map_init(&m->beside, m->apart,
+                             m->apart ? topt_request_tensor_rules(r) : NULL,
+                             topt_request_positions(r), err) ||
         find_recomputable(m, err) || find_layers(m, err) ||
         topt_pins_init(&m->pins, r->pin, r->model, err)) {
         topt_planning_fini(m);
         return -1;
     }
     for (int64_t u = 1; u <= batch; u++)
-        if (all ? batch % u == 0 : u == given)
+        if (all ? batch % u == 0 : u == given) {
+            m->at[n + m->n].batches = u;
             m->at[m->n++].batches = u;
+        }
     return 0;
 }
 
@@ -201,10 +209,11 @@ void topt_planning_fini(struct topt_planning *m)
 {
     if (m->close_parts)
         m->close_parts(m);
-    for (int i = 0; i < m->n; i++)
+    for (int i = 0; i < 2 * m->n; i++)
         topt_model_destroy(m->at[i].owned);
     free(m->at);
     topt_tensor_map_fini(&m->split);
+    topt_tensor_map_fini(&m->beside);
     topt_tensor_map_fini(&m->context);
     pthread_mutex_destroy(&m->lock);
     topt_pins_fini(&m->pins);
@@ -212,9 +221,16 @@ void topt_planning_fini(struct topt_planning *m)
     *m = (struct topt_planning){0};
 }
 
-const struct topt_tensor_map *topt_planning_tensor(const struct topt_planning *m)
+const struct topt_model *topt_planning_model(const struct topt_planning *m,
+                                             const struct topt_degrees *d)
 {
-    return m->split.rules ? &m->split : NULL;
+    return d->context > 1 ? m->apart : m->request->model;
+}
+
+const struct topt_tensor_map *topt_planning_tensor(const struct topt_planning *m,
+                                                   const struct topt_degrees *d)
+{
+    return !m->split.rules ? NULL : d->context > 1 ? &m->beside : &m->split;
 }
 
 int topt_planning_positions(const struct topt_planning *m)
@@ -230,17 +246,26 @@ static int has_tables(const struct topt_model *m, const struct topt_settings *s)
     return 0;
 }
 
+int topt_planning_contexts(const struct topt_planning *m, int64_t ranks)
+{
+    int64_t asked = m->request->context;
+    if (asked || ranks == 1)
+        return ranks == (asked ? asked : 1);
+    return m->apart && m->apart->seq % (2 * ranks) == 0 &&
+           m->apart->seq / ranks >= TOPT_LEAST_POSITIONS;
+}
+
 /* All of it, or nothing. */
-static int make_micro(const struct topt_request *r, struct topt_micro *t,
-                      struct topt_error *err)
+static int make_micro(const struct topt_request *r, const struct topt_model *whole,
+                      struct topt_micro *t, struct topt_error *err)
 {
     struct topt_model *owned = NULL;
     if (t->batches > 1) {
-        owned = topt_model_rebatch(r->model, r->model->batch / t->batches, err);
+        owned = topt_model_rebatch(whole, whole->batch / t->batches, err);
         if (!owned)
             return -1;
     }
-    const struct topt_model *model = owned ? owned : r->model;
+    const struct topt_model *model = owned ? owned : whole;
     t->settings = topt_request_settings(r);
     t->settings.micro_batches = t->batches;
     if (topt_settings_fit(model, &t->settings, err)) {
@@ -253,15 +278,16 @@ static int make_micro(const struct topt_request *r, struct topt_micro *t,
     return 0;
 }
 
-struct topt_micro *topt_planning_at(struct topt_planning *m, int64_t batches,
+struct topt_micro *topt_planning_at(struct topt_planning *m, const struct topt_degrees *d,
                                     struct topt_error *err)
 {
-    int i = 0;
-    while (m->at[i].batches != batches)
+    const struct topt_model *whole = topt_planning_model(m, d);
+    int i = whole == m->request->model ? 0 : m->n;
+    while (m->at[i].batches != d->micro_batches)
         i++;
     struct topt_micro *t = &m->at[i];
     pthread_mutex_lock(&m->lock);
-    int rc = t->model ? 0 : make_micro(m->request, t, err);
+    int rc = t->model ? 0 : make_micro(m->request, whole, t, err);
     pthread_mutex_unlock(&m->lock);
     return rc ? NULL : t;
 }

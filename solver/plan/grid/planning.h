@@ -20,24 +20,29 @@ struct topt_planning {
     /* where tensor parallelism of the uniform space may lie now */
     enum topt_tensor_where tensor;
     struct topt_tensor_map
-        split,     /* what tensor parallelism does, where the row has rules */
-        context;   /* ... and context parallelism, where it is asked for */
+        split,   /* what tensor parallelism does, where the row has rules */
+        beside,  /* ... of the model of context ranks */
+        context; /* what context parallelism does, where it is planned */
+    /* Of which context ranks are planned; NULL: they are not. */
+    const struct topt_model *apart;
     int sparse;    /* the model has sparse tables */
     int64_t heads; /* tensor parallelism divides it; 0: no attention */
     struct topt_least_parameters parameters,
         of_experts; /* 'of_experts': a part of these */
     /* The same of what rests on the host. */
     struct topt_least_parameters away, away_of_experts;
-    int64_t experts;         /* expert parallelism divides it; 0: it is not looked at */
-    double activation_bytes; /* that backward reads, of the whole batch */
+    int64_t experts; /* expert parallelism divides it; 0: it is not looked at */
+    /* That backward reads, of the whole batch; without and with context ranks. */
+    double activation_bytes[2];
     int layers,
         most_chunks; /* that pipeline stages can be cut between, and into; 0: none */
     struct topt_stage_units units; /* of these */
     int recomputes;  /* some operator can be recomputed in backward */
     /* What is recomputed where anything is, bits of enum topt_recompute_module: whole layers, or what was asked for;
-     * and the bytes that backward reads then and that are kept, at least, of the whole batch. */
+     * and the bytes that backward reads then and that are kept, at least, of the whole batch, without and with
+     * context ranks. */
     int modules;
-    double kept_bytes;
+    double kept_bytes[2];
     struct topt_pins pins; /* of the request */
     int64_t work;          /* of searches and their pricing so far */
     int least_is_a_point;  /* of a frontier: its search too ends where work is done */
@@ -52,6 +57,7 @@ struct topt_planning {
     int n;
     pthread_mutex_t
         lock; /* guards 'at', whose members do not change once they are known */
+    /* 'n' of them, and where context ranks are planned behind these as many of their model. */
     struct topt_micro {
         int64_t batches;
         const struct topt_model *model; /* NULL: not made yet */
@@ -68,13 +74,18 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
 
 void topt_planning_fini(struct topt_planning *m);
 
+/* The model that degrees are planned with, of the whole batch. */
+const struct topt_model *topt_planning_model(const struct topt_planning *m,
+                                             const struct topt_degrees *d);
+
 /* For options of a space: the framework's tensor parallelism, NULL: any; and whether dimensions
  * of positions may be split. */
-const struct topt_tensor_map *topt_planning_tensor(const struct topt_planning *m);
+const struct topt_tensor_map *topt_planning_tensor(const struct topt_planning *m,
+                                                   const struct topt_degrees *d);
 int topt_planning_positions(const struct topt_planning *m);
 
-/* The entry of so many micro-batches, with its model; NULL with an error.  Any thread may ask. */
-struct topt_micro *topt_planning_at(struct topt_planning *m, int64_t batches,
+/* The entry of the degrees' micro-batches, with its model; NULL with an error.  Any thread may ask. */
+struct topt_micro *topt_planning_at(struct topt_planning *m, const struct topt_degrees *d,
                                     struct topt_error *err);
 
 /* Is the request to be answered with what there is: told so, or its counted work done? */
@@ -91,8 +102,11 @@ int topt_planning_most_stages(const struct topt_planning *m);
 int topt_planning_stages(const struct topt_planning *m, int stages);
 int topt_planning_orders(const struct topt_planning *m, const struct topt_degrees *d);
 
-/* Bytes that backward reads and that are kept, at least, of the whole batch, with this recomputation. */
-double topt_planning_kept(const struct topt_planning *m, int recompute);
+/* Bytes that backward reads and that are kept, at least, of the whole batch, with the degrees' recomputation. */
+double topt_planning_kept(const struct topt_planning *m, const struct topt_degrees *d);
+
+/* May so many ranks share out the positions of a sample?  As many as are asked for; else of long samples alone. */
+int topt_planning_contexts(const struct topt_planning *m, int64_t ranks);
 
 /* Go on where another left off, and back. */
 void topt_planning_resume(struct topt_planning *m, const struct topt_planning *from);

@@ -313,13 +313,11 @@ const struct topt_software *topt_framework_software(const struct topt_framework 
 TABLE_BY_NAME(framework, frameworks, FRAMEWORKS)
 TABLE_BY_NAME(precision, precisions, PRECISIONS)
 
-char *topt_framework_not_searched(const struct topt_framework *f, int staged,
-                                  int64_t context)
+char *topt_framework_not_searched(const struct topt_framework *f, int staged, int context)
 {
     int asked = f && f->pipeline_orders && f->pipeline == TOPT_PIPELINE_ASKED;
     struct topt_text t = {0};
-    if (!f || !f->lacks ||
-        (f->context && context > 1)) /* there it is all that is lacking */
+    if (!f || !f->lacks || (f->context && context)) /* it is all that is lacking */
         return NULL;
     const char *levels = strstr(f->title, " (");
     int len = (int)(levels ? (size_t)(levels - f->title) : strlen(f->title));

@@ -525,15 +525,18 @@ json_t *topt_request_assumed(const struct topt_request *r)
 void topt_request_put_lacks(const struct topt_request *r, json_t *doc)
 {
     int64_t all = (int64_t)topt_hw_max_nodes(r->hw) * topt_hw_gpus_per_node(r->hw);
+    const struct topt_model *apart;
+    struct topt_tensor_map map;
+    struct topt_text t = {.oom = topt_request_contexts(r, &apart, &map, NULL) != 0};
     char *lacks =
-        topt_framework_not_searched(r->framework, topt_request_stages(r), r->context);
-    struct topt_text t = {0};
+        topt_framework_not_searched(r->framework, topt_request_stages(r), apart != NULL);
     if (lacks)
         topt_text_add(&t, "%s", lacks);
     if (r->max_gpus > all)
         topt_text_add(&t, "%smore GPUs than the %lld of %s (another profile's \"nodes\")",
                       lacks ? "; " : "", (long long)all, topt_hw_name(r->hw));
     free(lacks);
+    topt_tensor_map_fini(&map);
     lacks = topt_text_take(&t);
     if (lacks && *lacks)
         json_object_set_new(doc, "not_searched", json_string(lacks));

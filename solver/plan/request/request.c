@@ -443,9 +443,48 @@ static int by_heads(const struct topt_model *m, const struct topt_tensor_map *ma
     return -1;
 }
 
+/* Are context ranks asked for, or searched? */
+static int has_contexts(const struct topt_request *r)
+{
+    const struct topt_framework *f = r->framework;
+    return f && f->context && !r->pin && !r->algorithm && !r->unlike.parts &&
+           (r->context ? r->context > 1 : r->model->seq >= 2 * TOPT_LEAST_POSITIONS);
+}
+
+int topt_request_wants_apart(const struct topt_request *r)
+{
+    struct topt_tensor_map map;
+    if (!has_contexts(r) ||
+        topt_tensor_map_init(&map, r->model, &topt_tensor_context, 1, NULL))
+        return 0;
+    int ret = by_heads(r->model, &map) >= 0;
+    topt_tensor_map_fini(&map);
+    return ret;
+}
+
+int topt_request_contexts(const struct topt_request *r, const struct topt_model **ret,
+                          struct topt_tensor_map *ret_map, struct topt_error *err)
+{
+    const struct topt_framework *f = r->framework;
+    const struct topt_model *m = r->apart ? r->apart : r->model;
+    *ret = NULL;
+    *ret_map = (struct topt_tensor_map){.rules = NULL};
+    if (!has_contexts(r) || r->space != TOPT_SPACE_UNIFORM)
+        return 0;
+    if (topt_tensor_map_init(ret_map, m, &topt_tensor_context, 1, err))
+        return -1;
+    if (!ret_map->refused[0] &&
+        (f->context & TOPT_CONTEXT_HEADS || by_heads(m, ret_map) < 0))
+        *ret = m;
+    else
+        topt_tensor_map_fini(ret_map);
+    return 0;
+}
+
 static int check_context(const struct topt_request *r, struct topt_error *err)
 {
     const struct topt_framework *f = r->framework;
+    const struct topt_model *m = r->apart ? r->apart : r->model;
     struct topt_tensor_map map;
     if (r->context < 2)
         return 0;
@@ -454,9 +493,9 @@ static int check_context(const struct topt_request *r, struct topt_error *err)
                          "--context: topt knows no context parallelism of %s; take "
                          "--framework megatron or torchtitan",
                          f ? f->name : "topt");
-    if (topt_tensor_map_init(&map, r->model, &topt_tensor_context, 1, err))
+    if (topt_tensor_map_init(&map, m, &topt_tensor_context, 1, err))
         return -1;
-    int rc = 0, op = map.refused[0] ? -1 : by_heads(r->model, &map);
+    int rc = 0, op = map.refused[0] ? -1 : by_heads(m, &map);
     if (map.refused[0])
         rc = topt_fail(err, TOPT_ERR_INVAL, "--context: %s", map.refused);
     else if (op >= 0 && !(f->context & TOPT_CONTEXT_HEADS))
@@ -464,12 +503,12 @@ static int check_context(const struct topt_request *r, struct topt_error *err)
                        "--context: '%.60s' has queries, keys and values in one tensor, "
                        "whose context parallelism of %s is not planned; take "
                        "--framework megatron",
-                       r->model->op[op].name, f->title);
-    else if (r->model->seq % (2 * r->context))
+                       m->op[op].name, f->title);
+    else if (m->seq % (2 * r->context))
         rc = topt_fail(
             err, TOPT_ERR_INVAL,
             "--context %lld: a sequence of %lld is not cut into %lld equal parts",
-            (long long)r->context, (long long)r->model->seq, (long long)(2 * r->context));
+            (long long)r->context, (long long)m->seq, (long long)(2 * r->context));
     topt_tensor_map_fini(&map);
     return rc;
 }

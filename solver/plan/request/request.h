@@ -3,6 +3,7 @@
 #define TOPT_REQUEST_H
 
 #include "topt_question.h"
+#include "topt_tensor.h"
 
 /* The next shape of 'gpus' devices after '*nodes' (start from 0); 0 when there is
  * none. */
@@ -45,6 +46,18 @@ int topt_request_places(const struct topt_request *r, int stages);
 /* Into how many chunks units can be cut; 0: into none. */
 int topt_request_most_chunks(const struct topt_request *r,
                              const struct topt_stage_units *u);
+
+/* Positions of a sample that each context rank has at least, unless their number is asked for: the fewest in the layouts
+ * that NVIDIA recommends, of which 22 have context ranks (github.com/NVIDIA/NeMo at 8cfedd7, model_configs_*.csv;
+ * github.com/NVIDIA/dgxc-benchmarking at 841f546).  What a step of a ring takes beside attention and the exchange is not
+ * priced, so that shorter parts would look better than they are. */
+enum { TOPT_LEAST_POSITIONS = 4096 };
+
+/* How context ranks split the model that '*ret' is, the request's own or its 'apart'; NULL, and an empty map: they are
+ * not planned. */
+int topt_request_contexts(const struct topt_request *r, const struct topt_model **ret,
+                          struct topt_tensor_map *ret_map,
+                          struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Does the framework split samples, heads and features into equal parts only? */
 int topt_request_even(const struct topt_request *r);

@@ -85,7 +85,7 @@ struct topt_framework {
      * and whether tensor parallelism may split the inside of experts beside it. */
     enum topt_expert_when { TOPT_EXPERT_ASKED, TOPT_EXPERT_SEARCHED } expert;
     int expert_levels, expert_tensor, deepep; /* 'deepep': tokens may be sent by that */
-    /* Context parallelism, where it is asked for: how attention gets the keys and values of other ranks, bits of enum topt_context. */
+    /* Context parallelism: how attention gets the keys and values of other ranks, bits of enum topt_context. */
     int context;
     const char *lacks; /* what it can do and is not searched; NULL: nothing */
     /* Those that it trains in, bits by row of their table; and those that its releases had until a year. */
@@ -129,7 +129,7 @@ int topt_framework_find(const char *name, const struct topt_framework **ret,
  * question does not search, stages and context ranks only where they were not asked for.  Owned; NULL where there is
  * nothing. */
 char *topt_framework_not_searched(const struct topt_framework *f, int staged,
-                                  int64_t context);
+                                  int context);
 
 /* The number formats of a training job. */
 struct topt_precision {

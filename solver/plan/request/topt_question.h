@@ -53,6 +53,8 @@ struct topt_unlike {
 
 struct topt_request {
     const struct topt_model *model;
+    /* The same with queries, keys and values apart (TOPT_APART_HEADS), which context ranks have; NULL: 'model' serves. */
+    const struct topt_model *apart;
     const struct topt_hw *hw;
     enum topt_mode mode;
     int64_t gpus;     /* mini-time: exactly so many; profiling: 0 */
@@ -86,8 +88,9 @@ struct topt_request {
     int64_t pipeline,
         virtual_stages;  /* just so many stages, chunks of each; 0: searched */
     int64_t shard_ranks; /* data ranks that ZeRO shards over; 0: all, or as searched */
-    int schedule;    /* of stages, the row of enum topt_order_row and one; 0: searched */
-    int64_t context; /* just so many ranks have a part of each sample's positions; 0: 1 */
+    int schedule; /* of stages, the row of enum topt_order_row and one; 0: searched */
+    int64_t
+        context; /* just so many ranks have a part of each sample's positions; 0: searched */
     int64_t expert,
         expert_tensor; /* just so many ranks share out experts, split each; 0: searched */
     int tensor_parallel; /* as much as the framework can be asked for */
@@ -140,6 +143,10 @@ void topt_request_init(struct topt_request *r);
 /* Products that a model is imported with one by one, bits of enum topt_apart, for what the question asks of context
  * parallelism and recomputation; none for degrees that topt_request_read() refuses. */
 int topt_query_apart(const struct topt_query *w);
+
+/* Is the model, imported once more with TOPT_APART_HEADS, of use to the question as its 'apart'?  Of a request that was
+ * read, with its model. */
+int topt_request_wants_apart(const struct topt_request *r);
 
 /* Put what was asked, which 'r' borrows, into a request (after topt_request_init): all but the model and
  * the profile with what chooses them.  '*ret_field' names the field at fault; may be NULL. */

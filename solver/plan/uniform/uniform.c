@@ -23,6 +23,7 @@
 /* The evaluators of strategies on a mesh with such settings that were asked for last. */
 enum { EVALUATORS = 16 };
 struct costs {
+    const struct topt_model *model;
     const struct topt_mesh *mesh;
     struct topt_settings settings;
     struct topt_evaluator *of;             /* owned */
@@ -96,9 +97,10 @@ static int price(struct fold *f)
 static int serves(const struct costs *x, const struct topt_costing *k)
 {
     const struct topt_settings *a = &x->settings, *b = k->settings;
-    return x->of && x->mesh == k->mesh && a->micro_batches == b->micro_batches &&
-           a->tables == b->tables && a->table_shards == b->table_shards &&
-           a->rest_f32 == b->rest_f32;
+    return x->of && x->mesh == k->mesh && x->model == k->model &&
+           a->micro_batches == b->micro_batches && a->tables == b->tables &&
+           a->table_shards == b->table_shards && a->rest_f32 == b->rest_f32 &&
+           a->ring == b->ring;
 }
 
 static struct costs *open_costs(struct fold *f, const struct topt_costing *k)
@@ -109,7 +111,8 @@ static struct costs *open_costs(struct fold *f, const struct topt_costing *k)
             return &x[i];
     x += f->last_costs = (f->last_costs + 1) % EVALUATORS;
     topt_evaluator_destroy(x->of);
-    *x = (struct costs){k->mesh, *k->settings, topt_evaluator_create(k, 0, f->err), NULL};
+    *x = (struct costs){k->model, k->mesh, *k->settings,
+                        topt_evaluator_create(k, 0, f->err), NULL};
     return x->of ? x : NULL;
 }
 
@@ -556,7 +559,8 @@ static int recompute_first(struct fold *f, const struct topt_memo_points *of,
     *ret = topt_strategy_copy(of->at[0].strategy);
     if (!*ret)
         return topt_nomem(f->err, "the search");
-    topt_recompute_first(f->s->request->model, layers, n, *ret);
+    topt_recompute_first(topt_planning_model(f->s->planning, f->degrees), layers, n,
+                         *ret);
     return 0;
 }
 
@@ -822,7 +826,7 @@ static int64_t kept_bytes(const struct topt_grid_search *grid,
                           const struct topt_degrees *d,
                           const struct topt_memo_entry *floor)
 {
-    double all = topt_planning_kept(grid->planning, d->recompute);
+    double all = topt_planning_kept(grid->planning, d);
     return topt_max((int64_t)(all / (double)d->micro_batches / grid->mesh.devices),
                     floor ? floor->floor.kept_bytes : 0);
 }
