@@ -250,7 +250,7 @@ int topt_planning_contexts(const struct topt_planning *m, int64_t ranks)
 {
     int64_t asked = m->request->context;
     if (asked || ranks == 1)
-        return ranks == (asked ? asked : 1);
+        return ranks == (asked ? asked : 1) && (ranks == 1 || m->apart);
     return m->apart && m->apart->seq % (2 * ranks) == 0 &&
            m->apart->seq / ranks >= TOPT_LEAST_POSITIONS;
 }
