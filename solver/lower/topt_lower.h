@@ -859,7 +859,8 @@ int topt_stage_units_layers(const struct topt_stage_units *u, int from, int unti
 /* What a unit takes and holds on each device of its stage, by which much is known of any stages, chunks and
  * schedule. */
 struct topt_unit_sums {
-    int64_t passes_ns, exchange_ns; /* of all micro-batches; by the first chunks are cut */
+    int64_t passes_ns,
+        exchange_ns; /* of all micro-batches; by the first chunks are cut */
     /* Of one micro-batch, forward and backward: all that takes a link; and last what computes and what that waits for. */
     int64_t ns[2][TOPT_LINK_COUNT + 1];
     int64_t stays, kept; /* bytes: throughout; of a micro-batch until it goes backward */

@@ -404,7 +404,7 @@ int topt_request_offload(struct topt_request *r, struct topt_error *err)
         return topt_fail(
             err, TOPT_ERR_USAGE,
             "--offload: beside %s only the optimizer of megatron%s may rest on the host",
-            s->cuda_graphs ? "CUDA graphs" : "pipeline stages",
+            s->cuda_graphs ? "--cuda-graphs" : "pipeline stages",
             s->cuda_graphs ? "" : " and the activations of its modules");
     return check_offloaded_modules(r, err);
 }

@@ -59,7 +59,7 @@ struct topt_memo_entry {
     struct topt_memo_staged {
         int stages, chunks, order, which;
         int64_t memory_bytes, time_ns; /* -1: not known */
-    } * staged; /* owned */
+    } * staged;                        /* owned */
 };
 
 struct topt_memo_grid {
