@@ -46,7 +46,7 @@ static const struct recipe {
 /* The same of torchao's rowwise as PyTorch until 2025 compiled it: forward casts inputs and weights along their rows, which
  * reads them once (a count); backward casts along columns in strided passes, and torchao rescales the products of backward
  * in passes of their own.  Fitted to the 108 shapes of at least 8,192 rows of a table of one linear layer against bf16, forward
- * and backward (docs/static/fp8-rowwise-perf.png of github.com/pytorch/ao at 6243040, 2025-06; an H100 with 2.4 TB/s, assumed), beside
+ * and backward (docs/static/fp8-rowwise-perf.png of github.com/pytorch/ao at 6243040, 2025-06; an H100 of 2.4 TB/s, assumed), beside
  * products at the rates of h100-96-500w: 24 bytes of an input or a weight, 10.5 of a gradient, off by 3.8 %.  Later
  * releases tile such passes (github.com/pytorch/pytorch pull 153751) and are as counted above, assumed. */
 enum { STRIDED_FORWARD = 3000, STRIDED_BACKWARD = 21000, STRIDED_GRADIENT = 10500 };
