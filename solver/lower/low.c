@@ -43,6 +43,14 @@ static const struct recipe {
     [TOPT_LOW_NVFP4] = {"nvfp4", TOPT_NVF4, 562, {7125, 7125}, {3, 3}},
 };
 
+/* The same of torchao's rowwise as PyTorch until 2025 compiled it: forward casts inputs and weights along their rows, which
+ * reads them once (a count); backward casts along columns in strided passes, and torchao rescales the products of backward
+ * in passes of their own.  Fitted to the 108 shapes of at least 8,192 rows of a table of one linear layer against bf16, forward
+ * and backward (docs/static/fp8-rowwise-perf.png of github.com/pytorch/ao at 6243040, 2025-06; an H100 of 2.4 TB/s, assumed), beside
+ * products at the rates of h100-96-500w: 24 bytes of an input or a weight, 10.5 of a gradient, off by 3.8 %.  Later
+ * releases tile such passes (github.com/pytorch/pytorch pull 153751) and are as counted above, assumed. */
+enum { STRIDED_FORWARD = 3000, STRIDED_BACKWARD = 21000, STRIDED_GRADIENT = 10500 };
+
 TOPT_NAMED(topt_low_name, enum topt_low, TOPT_LOW_COUNT, recipes[i].name)
 
 enum topt_dtype topt_low_type(enum topt_low r)
@@ -135,7 +143,12 @@ struct topt_low_casts topt_low_casts(const struct topt_settings *s,
     if (!s->low_apart)
         each_step /= s->micro_batches;
     /* Attention reads one copy, products two. */
-    return (struct topt_low_casts){
-        topt_permille(numbers + each_step, r->moved[apart] - (attends ? 1000 : 0)),
-        r->kernels[apart] * (backward ? 1 : 2)};
+    int moved = r->moved[apart] - (attends ? 1000 : 0);
+    if (s->low_strided)
+        moved = backward ? STRIDED_GRADIENT : STRIDED_FORWARD;
+    int64_t bytes = topt_permille(numbers + each_step, moved);
+    if (s->low_strided && backward)
+        bytes +=
+            topt_permille(topt_touched_numbers(o, read & ~cast, len), STRIDED_BACKWARD);
+    return (struct topt_low_casts){bytes, r->kernels[apart] * (backward ? 1 : 2)};
 }

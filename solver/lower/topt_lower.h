@@ -230,6 +230,7 @@ struct topt_settings {
     enum topt_loss_kernel loss;
     enum topt_low low; /* of products of layers beside bf16 */
     int low_apart;     /* low: by torchao's casts, not Transformer Engine's */
+    int low_strided;   /* ... which are strided along columns, those of rowwise (low.c) */
     int low_params;    /* low: their weights are stored and gathered in these bits */
     enum topt_dispatch dispatch;
     int64_t offload;          /* bits of enum topt_offload */

@@ -91,6 +91,10 @@ check "weights in FP8 alone, both ways round, take what they take in bf16"
 for p in bf16-mixed fp8-tensorwise fp8-rowwise; do low h100-80-dgx torchtitan $p --software 2025 --eager none >$p.out || cat err; done
 jq -es 'map(.memory_parts.activations) | unique | length == 1' bf16-mixed.out fp8-tensorwise.out fp8-rowwise.out >/dev/null
 check "torchao keeps inputs as they are"
+low h100-80-dgx torchtitan fp8-rowwise --software 2026 --eager none >later.out
+jq -es '.[1].time_ns > 1.03 * .[0].time_ns and .[0].memory_parts == .[1].memory_parts and .[1].plan.settings.low_strided and
+    (.[0].plan.settings | has("low_strided") | not)' later.out fp8-rowwise.out >/dev/null
+check "casts of rowwise by PyTorch of 2025 take longer: $(jq -s 'map(.time_ns)' later.out fp8-rowwise.out | tr -d ' \n')"
 low h100-80-dgx torchtitan bf16-mixed >apart.out && low h100-80-dgx torchtitan fp8-rowwise -o rows.json >rows.out &&
     jq -es '.[0].plan.settings.eager == "operators-but-norms" and (.[1].plan.settings | has("eager") | not)' apart.out rows.out >/dev/null
 check "torchtitan compiles models whose products are in few bits"

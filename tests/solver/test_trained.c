@@ -8,6 +8,7 @@
 #include "walk.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static struct topt_hw *hw;
 
@@ -88,6 +89,22 @@ static void test_low(void)
            "torchao keeps inputs in bf16");
     is_int(apart.class_bytes[TOPT_CLASS_PARAM], bf16.class_bytes[TOPT_CLASS_PARAM],
            "and no cast weight");
+    /* One scale for a tensor moves a byte more of each number than one for a row. */
+    const int64_t operands = layer + positions * (3 * 4096 + 14336),
+                  gradients = positions * (6144 + 4096 + 28672 + 4096);
+    s.low = TOPT_LOW_ROWWISE;
+    struct topt_fragment_cost rows = cost_llama_by(NULL, &s).sum;
+    s.low_strided = 1;
+    struct topt_fragment_cost strided = cost_llama_by(NULL, &s).sum;
+    double a_byte = (double)(apart.compute_ns - rows.compute_ns),
+           more = (double)(strided.compute_ns - rows.compute_ns) / a_byte,
+           told = (18.0 * (double)operands + 4.5 * (double)gradients) /
+                  (double)(operands + gradients);
+    ok(a_byte > 0 && more > 0.99 * told && more < 1.01 * told,
+       "with strides rowwise moves %.2f bytes of a number more, %.2f are told", more,
+       told);
+    ok(!memcmp(strided.class_bytes, rows.class_bytes, sizeof rows.class_bytes),
+       "and keeps the same");
 }
 
 /* What SwiGLU reads is kept in a byte, in any precision, and takes a cast in each direction. */

@@ -373,6 +373,7 @@ static const struct setting setting[] = {
     {"low", WORD, AT(low), TOPT_LOW_NONE, .what = "scaling", .word = topt_low_name,
      .words = TOPT_LOW_COUNT},
     {"low_apart", FLAG, AT(low_apart)},
+    {"low_strided", FLAG, AT(low_strided)},
     {"experts_apart", FLAG, AT(experts_apart)},
     {"ring", FLAG, AT(ring)},
     {"tensor_overlap", FLAG, AT(tensor_overlap)},

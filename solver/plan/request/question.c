@@ -292,6 +292,7 @@ static void take_row(struct topt_request *r)
         s->optimizer = f->uniform_only ? TOPT_ADAMW : TOPT_ADAM;
     s->shard_f32 = mixed && f->shard_f32;
     s->low_apart = s->low && f->low_apart;
+    s->low_strided = s->low_apart && s->low == TOPT_LOW_ROWWISE && software->low_strided;
     s->experts_apart = f->engine;
     s->tensor_async = software->tensor_async;
     s->muon = s->optimizer == TOPT_MUON ? f->muon : 0;

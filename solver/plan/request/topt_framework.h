@@ -36,8 +36,9 @@ struct topt_software {
     enum topt_attention attention;
     /* Bits of enum topt_eager_part, SCORES: attention is written out; as of topt_settings. */
     int eager, tensor_async;
+    int low_strided; /* as of topt_settings, of rowwise */
 };
-enum { TOPT_SOFTWARE_AGES = 4 };
+enum { TOPT_SOFTWARE_AGES = 5 };
 
 /* The parts of a training that --offload can name. */
 enum topt_offer {
