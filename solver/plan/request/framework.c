@@ -23,6 +23,9 @@
  *               on Hopper and FlashAttention before (get_attention_backend of its attention utilities); before, scores go through its own fused softmax unless --use-flash-attn is said.
  *   torchtitan  nn.RMSNorm, one kernel since PyTorch 2.8 (2025-08); AdamW in one kernel by default
  *               since 2025.
+ * Merging over context ranks (ring.c has the bytes): Transformer Engine's p2p in Megatron-LM.  torchtitan ran PyTorch's
+ *               ring of scaled_dot_product_attention until FlexAttention was its default (pull 3571, 2026-06), which
+ *               meets gathered keys and values in one kernel.
  * The host's time a kernel: 8 us of torch.add on 512 x 512 numbers in a row on an A100
  * (github.com/flagos-ai/Torch-FL pull 27, 2026-07), about 7 us of elementwise operators on small tensors
  * (github.com/flagos-ai/FlagGems issue 4812, 2026-07).  Backward, which C++ starts, is taken to be as slow.
@@ -200,8 +203,9 @@ static const struct topt_framework frameworks[] = {
      .overlap = TOPT_OVERLAP_DDP,
      .losses = IN_PLACE | FUSED,
      .loss = TOPT_LOSS_IN_PLACE,
-     .software = {{2024, TOPT_ATTENTION_CUDNN, 0, 1},
-                  {0, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_SCORES, 0}},
+     .software = {{2024, TOPT_ATTENTION_CUDNN, 0, 1, TOPT_MERGE_FUSED},
+                  {0, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_SCORES, 0,
+                   TOPT_MERGE_FUSED}},
      .cuda_graphs = 1,
      .offers = {[TOPT_OFFER_OPTIMIZER] = {.away = TOPT_OFFLOAD_STATE,
                                           .levels = STATE,
@@ -242,8 +246,11 @@ static const struct topt_framework frameworks[] = {
      .context = TOPT_CONTEXT_GATHER,
      .losses = WRITTEN | FUSED | CHUNKED,
      .loss = TOPT_LOSS_CHUNKED,
-     .software = {{2025, TOPT_ATTENTION_FLASH2, TOPT_EAGER_OPERATORS, 0},
-                  {0, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_OPTIMIZER, 0}},
+     .software = {{2026, TOPT_ATTENTION_FLASH2, TOPT_EAGER_OPERATORS, 0, TOPT_MERGE_NONE},
+                  {2025, TOPT_ATTENTION_FLASH2, TOPT_EAGER_OPERATORS, 0,
+                   TOPT_MERGE_EAGER},
+                  {0, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_OPTIMIZER, 0,
+                   TOPT_MERGE_EAGER}},
      .cuda_graphs = 1,
      .offers = {ON_HOST_FSDP},
      FSDP2,

@@ -36,6 +36,7 @@ struct topt_software {
     enum topt_attention attention;
     /* Bits of enum topt_eager_part, SCORES: attention is written out; as of topt_settings. */
     int eager, tensor_async;
+    enum topt_merge merge; /* beside context ranks */
 };
 enum { TOPT_SOFTWARE_AGES = 4 };
 
