@@ -53,9 +53,9 @@ static const struct merged {
     int once, step, keys_once, keys_step;
 } merged[TOPT_MERGE_COUNT][2] = {
     [TOPT_MERGE_FUSED] = {{4, 6, 4, 0}, {4, 6, 6, 3}},
-    [TOPT_MERGE_EAGER] = {{6 + 6, 6 + 12 + 8 + 12 + 2 * 4, 0, 0},
-                          {4 + 10 + 6 + 2 * (4 + 10 + 8 + 6),
-                           10 + 2 * (4 + 5 + 8 + 8), 0, 0}}};
+    [TOPT_MERGE_EAGER] = {
+        {6 + 6, 6 + 12 + 8 + 12 + 2 * 4, 0, 0},
+        {4 + 10 + 6 + 2 * (4 + 10 + 8 + 6), 10 + 2 * (4 + 5 + 8 + 8), 0, 0}}};
 
 int64_t topt_merged_bytes(const struct topt_costing *k, const struct topt_op *o,
                           enum topt_kernel kernel, const int64_t *len)

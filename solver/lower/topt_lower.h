@@ -141,7 +141,7 @@ enum topt_dispatch {
 const char *topt_dispatch_name(enum topt_dispatch d);
 /* What adds up what attention makes of each context rank's keys and values, and the gradients (ring.c). */
 enum topt_merge {
-    TOPT_MERGE_NONE,  /* nothing: one kernel meets all of them */
+    TOPT_MERGE_NONE, /* nothing: one kernel meets all of them */
     TOPT_MERGE_FUSED, /* Transformer Engine's p2p: a fused kernel a step, in the type of activations */
     TOPT_MERGE_EAGER, /* PyTorch's: operators one by one, in f32 */
     TOPT_MERGE_COUNT

@@ -409,8 +409,8 @@ static void test_ring(const struct topt_hw *hw, int64_t seq)
 }
 
 /* What attention over 4 ranks takes longer than without merging, in one direction. */
-static int64_t merging_ns(const struct topt_costing *k, const struct topt_config *c, int op,
-                          int backward)
+static int64_t merging_ns(const struct topt_costing *k, const struct topt_config *c,
+                          int op, int backward)
 {
     struct topt_settings bare = *k->settings;
     struct topt_costing without = *k;
