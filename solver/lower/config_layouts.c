@@ -443,6 +443,7 @@ double topt_dispatch_share(const struct topt_settings *s, const struct topt_hw *
 }
 
 TOPT_NAMES(topt_dispatch_name, enum topt_dispatch, "alltoall", "deepep")
+TOPT_NAMES(topt_merge_name, enum topt_merge, "none", "fused", "eager")
 
 TOPT_NAMES(topt_class_name, enum topt_class, "parameters", "gradients", "optimizer",
            "data", "buffers", "activations", "recomputed", "transient", "communication")

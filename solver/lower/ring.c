@@ -12,7 +12,10 @@
  *     backward    max(0, G + R - B (c - 1) / c) + R / (c - 1)
  *
  * F and B are shared among operands by their bytes.  A rank holds its own part, the one that it reads and the one that
- * comes, and keeps its own.  How outputs of steps are added up is not priced. */
+ * comes, and keeps its own.
+ *
+ * Each step but the first merges its output with what there is by the logarithms of both sums, and backward adds its
+ * gradients (merged, below).  That counts as attention, beside which keys and values go around too. */
 #include "ring.h"
 
 #include "topt_minmax.h"
@@ -30,6 +33,48 @@ int64_t topt_ring_ranks(const struct topt_costing *k, const struct topt_op *o,
             l.at[a] == TOPT_REPLICATE)
             ranks *= k->mesh->size[a];
     return ranks;
+}
+
+/* Bytes read and written on the rank that does most, the last: all its queries are met in each step, by half of the
+ * keys that come.  Numbers of two bytes; those of the sums' logarithms, one a head and position, are left out.
+ *
+ * Transformer Engine (context_parallel.py at d0067d0, 2026-08, AttnFuncWithCPAndKVP2P with positions before samples):
+ * the first output is scaled (reads and writes 2 + 2), others are scaled and added by a fused kernel (2 + 2 + 2); keys
+ * and values are copied to a buffer once (4).  Backward gradients of queries are copied (4) and added (6), those of
+ * keys and values added by halves (3), in the last step whole (6).
+ *
+ * PyTorch (torch/distributed/tensor/experimental/_attention.py, _SDPAMerger): outputs are brought to
+ * f32 (6) and back at the end (6); o - w (o - n) is a difference, a product and a difference (12 + 8 + 12).  Keys and
+ * values, which torchtitan repeats for each head (repeat_kv), are two to each number of a query: both are put together
+ * for each exchange (4).  Backward sums in f32 begin with zeros (4) and end in two bytes (6); those of queries get a
+ * step's (10), those of keys and values half of one and are copied (5 + 8), the first whole one (10), and are put
+ * together to be sent (8). */
+static const struct merged {
+    int once, step, keys_once, keys_step;
+} merged[TOPT_MERGE_COUNT][2] = {
+    [TOPT_MERGE_FUSED] = {{4, 6, 4, 0}, {4, 6, 6, 3}},
+    [TOPT_MERGE_EAGER] = {
+        {6 + 6, 6 + 12 + 8 + 12 + 2 * 4, 0, 0},
+        {4 + 10 + 6 + 2 * (4 + 10 + 8 + 6), 10 + 2 * (4 + 5 + 8 + 8), 0, 0}}};
+
+int64_t topt_merged_bytes(const struct topt_costing *k, const struct topt_op *o,
+                          enum topt_kernel kernel, const int64_t *len)
+{
+    const struct topt_operand_spec *y = &o->spec->operand[o->output];
+    const struct merged *m = &merged[k->settings->merge][kernel == TOPT_K_ATTENTION_BWD];
+    int64_t ranks = 1, keys = 0;
+    if (kernel != TOPT_K_ATTENTION_FWD && kernel != TOPT_K_ATTENTION_BWD)
+        return 0;
+    for (int i = 0; i < y->ndim; i++)
+        if (topt_op_split(o, y->dim[i]) == TOPT_SPLIT_SEQUENCE)
+            ranks *= o->count[y->dim[i]] / len[y->dim[i]];
+    if (ranks < 2)
+        return 0;
+    for (int i = 1; i < o->ninputs; i++)
+        keys += topt_touched_numbers(o, 1u << o->input[i], len) / ranks;
+    return topt_touched_numbers(o, 1u << o->output, len) *
+               (m->once + m->step * (ranks - 1)) +
+           keys * (m->keys_once + m->keys_step * (ranks - 1));
 }
 
 /* What a rank has of an operand that goes around; 0: it does not. */

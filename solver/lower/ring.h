@@ -8,6 +8,10 @@
 int64_t topt_ring_ranks(const struct topt_costing *k, const struct topt_op *o,
                         const struct topt_config *c, int operand);
 
+/* Bytes that settings.merge reads and writes beside a kernel, of an operator with a box of 'len'; 0: it merges nothing. */
+int64_t topt_merged_bytes(const struct topt_costing *k, const struct topt_op *o,
+                          enum topt_kernel kernel, const int64_t *len);
+
 /* Fill in what a consumer, which takes 'attends', hides of the moves of such an operand. */
 void topt_ring_end(const struct topt_costing *k, int op, int operand,
                    const struct topt_config *c, const struct topt_fragment_cost *attends,

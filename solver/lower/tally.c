@@ -10,6 +10,7 @@
 #include "low.h"
 #include "muon.h"
 #include "param.h"
+#include "ring.h"
 #include "rows.h"
 #include "topt_hw_sweep.h"
 
@@ -367,7 +368,7 @@ static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
         t->kernels *= of_experts(t, o, EXPERT_PRODUCT);
     if (how != TOPT_EAGER_INSTEAD)
         time = own_kernel(t, i);
-    int64_t dense = dense_bytes(t, i);
+    int64_t dense = dense_bytes(t, i) + topt_merged_bytes(t->k, o, i->kernel, t->len);
     time.ns += accumulation_ns(t, i) + (dense ? elementwise(t, dense).ns : 0);
     if (how != TOPT_EAGER_ALIKE && !t->told) {
         time.ns += eager_pass(t, &e, i->backward).ns;

@@ -139,6 +139,14 @@ enum topt_dispatch {
     TOPT_DISPATCH_COUNT
 };
 const char *topt_dispatch_name(enum topt_dispatch d);
+/* What adds up what attention makes of each context rank's keys and values, and the gradients (ring.c). */
+enum topt_merge {
+    TOPT_MERGE_NONE, /* nothing: one kernel meets all of them */
+    TOPT_MERGE_FUSED, /* Transformer Engine's p2p: a fused kernel a step, in the type of activations */
+    TOPT_MERGE_EAGER, /* PyTorch's: operators one by one, in f32 */
+    TOPT_MERGE_COUNT
+};
+const char *topt_merge_name(enum topt_merge m);
 struct topt_settings;
 /* The share of a device's multiprocessors that sending tokens occupies: NCCL's kernels that of the profile, DeepEP's
  * 20 of 132 (DeepSeek-AI, DeepSeek-V3, 2024, 3.2.2). */
@@ -243,6 +251,7 @@ struct topt_settings {
     int low_activation; /* what gated activations read is kept in 8 bits, in any precision */
     int experts_apart; /* products of each of a device's experts are kernels of their own */
     int ring; /* of context ranks keys and values go around, else all are gathered */
+    enum topt_merge merge; /* of context ranks */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 

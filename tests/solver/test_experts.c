@@ -38,7 +38,8 @@ static struct topt_model *mixtral(void)
 }
 
 struct asked {
-    int64_t context; /* set before; 0: not asked for */
+    int64_t context;  /* set before; 0: not asked for */
+    int64_t software; /* the year; 0: today */
     struct topt_request r;
     struct topt_planning m;
     struct topt_grid_search s;
@@ -53,6 +54,7 @@ static void open_grid(struct asked *a, const struct topt_model *m,
     a->r.hw = hw;
     a->r.threads = 1;
     a->r.context = a->context;
+    a->r.software = a->software;
     if (topt_framework_find(framework, &a->r.framework, &err) ||
         topt_request_complete(&a->r, &err) || topt_planning_init(&a->m, &a->r, &err) ||
         topt_grid_open(&a->s, &a->m, nodes, 8, TOPT_GOAL_FASTEST, &err))
@@ -295,7 +297,8 @@ static const struct topt_degrees *with_context(const struct asked *a, int tensor
 {
     for (int i = 0; i < a->s.ndegrees; i++) {
         const struct topt_degrees *d = &a->s.degrees[i];
-        if (d->tensor == tensor && d->context == context && d->level == TOPT_ZERO_STATE &&
+        if (d->tensor == tensor && d->context == context &&
+            (d->level == TOPT_ZERO_STATE || d->level == TOPT_ZERO_PARAM) &&
             !d->recompute && d->micro_batches == 2)
             return d;
     }
@@ -400,6 +403,52 @@ static void test_ring(const struct topt_hw *hw, int64_t seq)
     int64_t part = ring.alt[0].class_bytes[TOPT_CLASS_KEPT];
     ok(part > 0 && llabs(4 * part - whole) < 1024,
        "each rank keeps its part, %lld of %lld", (long long)part, (long long)whole);
+    topt_strategy_destroy(s);
+    close_grid(&a);
+    topt_model_destroy(m);
+}
+
+/* What attention over 4 ranks takes longer than without merging, in one direction. */
+static int64_t merging_ns(const struct topt_costing *k, const struct topt_config *c,
+                          int op, int backward)
+{
+    struct topt_settings bare = *k->settings;
+    struct topt_costing without = *k;
+    struct topt_fragment_cost cost[2] = {{.compute_ns = 0}, {.compute_ns = 0}};
+    bare.merge = TOPT_MERGE_NONE;
+    without.settings = &bare;
+    if (topt_cost_op(k, op, c, &cost[1], NULL) ||
+        topt_cost_op(&without, op, c, &cost[0], NULL))
+        return -1;
+    int part = TOPT_DURING_FORWARD + backward;
+    return cost[1].spent.at[part].compute_ns - cost[0].spent.at[part].compute_ns;
+}
+
+/* Each of three steps merges its output with what there is, of 4,096 / 4 positions of 256 numbers; keys and values are as
+ * many.  'bytes' for each such number, forward and backward; 0: one kernel meets all keys. */
+static void test_merging(const struct topt_hw *hw, const char *framework, int software,
+                         int forward, int backward)
+{
+    const int64_t bytes[2] = {forward, backward};
+    struct topt_model *m = llama(1, 4096);
+    struct asked a = {.context = 4, .software = software};
+    struct topt_costing k;
+    int op = topt_model_find(m, "h1.attend");
+    open_grid(&a, m, hw, framework, 1);
+    const struct topt_degrees *d = with_context(&a, 1, 4);
+    struct topt_strategy *s = d ? strategy_of(&a, d) : NULL;
+    int there = s && !topt_grid_costing(&a.s, d, &k, NULL);
+    for (int i = 0; i < 2; i++) {
+        int64_t rounds = there ? k.settings->micro_batches : 1;
+        int64_t numbers = BATCH / 2 / rounds * (4096 / 4) * WIDTH;
+        int64_t want = topt_hw_compute(hw, TOPT_BF16, TOPT_WORK_ELEMENTWISE, 0,
+                                       numbers * bytes[i], 8)
+                           .ns *
+                       rounds;
+        int64_t got = there ? merging_ns(&k, &s->config[op], op, i) : -1;
+        ok(got == (bytes[i] ? want : 0), "%s of %d merges in %lld ns, not %lld",
+           framework, software, (long long)(bytes[i] ? want : 0), (long long)got);
+    }
     topt_strategy_destroy(s);
     close_grid(&a);
     topt_model_destroy(m);
@@ -553,6 +602,9 @@ int main(void)
     test_context(hw, 1);
     test_ring(hw, SEQ);
     test_ring(hw, 4096);
+    test_merging(hw, "megatron", 0, 4 + 3 * 6 + 4, 4 + 3 * 6 + 6 + 3 * 3);
+    test_merging(hw, "torchtitan", 2025, 12 + 3 * 46, 76 + 3 * 60);
+    test_merging(hw, "torchtitan", 0, 0, 0);
     topt_model_destroy(m);
     topt_hw_destroy(hw);
     return done_testing();

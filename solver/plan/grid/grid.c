@@ -405,10 +405,12 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     int rest_f32 = t->settings.rest_f32 && v->level < TOPT_ZERO_PARAM;
     int tables = t->tables ? v->level : TOPT_ZERO_NONE;
     int ring = v->context > 1 && s->request->framework->context & TOPT_CONTEXT_RING;
+    enum topt_merge merge = v->context > 1 ? t->settings.merge : TOPT_MERGE_NONE;
     int64_t shards = tables ? (int64_t)topt_degrees_shard(v) * v->context : 0;
     while (at && (at->settings.micro_batches != v->micro_batches ||
                   at->settings.rest_f32 != rest_f32 || at->settings.tables != tables ||
-                  at->settings.ring != ring || at->settings.table_shards != shards ||
+                  at->settings.ring != ring || at->settings.merge != merge ||
+                  at->settings.table_shards != shards ||
                   at->settings.by_schedule != v->by_schedule ||
                   at->settings.stages != v->stages ||
                   at->settings.stage_chunks != v->virtual_stages ||
@@ -428,6 +430,7 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
     at->settings.even_stages = topt_request_even_stages(s->request);
     at->settings.unlike_stages = v->stages > 1 && s->request->unlike.groups;
     at->settings.ring = at->searched.ring = ring;
+    at->settings.merge = at->searched.merge = merge;
     at->settings.order = v->order;
     at->settings.rest_f32 = at->searched.rest_f32 = rest_f32;
     at->settings.tables = at->searched.tables = tables;

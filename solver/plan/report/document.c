@@ -376,6 +376,8 @@ static const struct setting setting[] = {
     {"low_strided", FLAG, AT(low_strided)},
     {"experts_apart", FLAG, AT(experts_apart)},
     {"ring", FLAG, AT(ring)},
+    {"merge", WORD, AT(merge), TOPT_MERGE_NONE, .what = "merging",
+     .word = topt_merge_name, .words = TOPT_MERGE_COUNT},
     {"tensor_overlap", FLAG, AT(tensor_overlap)},
     {"tensor_async", FLAG, AT(tensor_async)},
     {"low_attention", FLAG, AT(low_attention)},

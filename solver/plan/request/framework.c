@@ -23,6 +23,9 @@
  *               on Hopper and FlashAttention before (get_attention_backend of its attention utilities); before, scores go through its own fused softmax unless --use-flash-attn is said.
  *   torchtitan  nn.RMSNorm, one kernel since PyTorch 2.8 (2025-08); AdamW in one kernel by default
  *               since 2025.
+ * Merging over context ranks (ring.c has the bytes): Transformer Engine's p2p in Megatron-LM.  torchtitan ran PyTorch's
+ *               ring of scaled_dot_product_attention until FlexAttention was its default (pull 3571, 2026-06), which
+ *               meets gathered keys and values in one kernel.
  * The host's time a kernel: 8 us of torch.add on 512 x 512 numbers in a row on an A100
  * (github.com/flagos-ai/Torch-FL pull 27, 2026-07), about 7 us of elementwise operators on small tensors
  * (github.com/flagos-ai/FlagGems issue 4812, 2026-07).  Backward, which C++ starts, is taken to be as slow.
@@ -134,12 +137,15 @@ static const struct topt_framework frameworks[] = {
      .rest_f32 = 1,
      .losses = WRITTEN | SAVED | FUSED | CHUNKED,
      .loss = TOPT_LOSS_WRITTEN,
-     .software = {{2026, TOPT_ATTENTION_FLASH2, UNFUSED, 0, 0},
-                  {2025, TOPT_ATTENTION_FLASH2, UNFUSED, 0, 1},
-                  {2024, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_OPTIMIZER, 0, 1},
-                  {2023, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_OPTIMIZER, 0, 0},
+     .software = {{2026, TOPT_ATTENTION_FLASH2, UNFUSED, 0, 0, TOPT_MERGE_NONE},
+                  {2025, TOPT_ATTENTION_FLASH2, UNFUSED, 0, 1, TOPT_MERGE_NONE},
+                  {2024, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_OPTIMIZER, 0, 1,
+                   TOPT_MERGE_NONE},
+                  {2023, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_OPTIMIZER, 0, 0,
+                   TOPT_MERGE_NONE},
                   {0, TOPT_ATTENTION_FLASH1,
-                   UNFUSED | TOPT_EAGER_SCORES | TOPT_EAGER_OPTIMIZER, 0, 0}},
+                   UNFUSED | TOPT_EAGER_SCORES | TOPT_EAGER_OPTIMIZER, 0, 0,
+                   TOPT_MERGE_NONE}},
      .cuda_graphs = 1,
      .offers = {ON_HOST_FSDP, KEPT_ON_HOST},
      .muon_levels = NONE,
@@ -163,8 +169,9 @@ static const struct topt_framework frameworks[] = {
      .rest_f32 = 1,
      .losses = WRITTEN | FUSED | CHUNKED,
      .loss = TOPT_LOSS_WRITTEN,
-     .software = {{2024, TOPT_ATTENTION_FLASH2, UNFUSED, 0, 0},
-                  {0, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_SCORES, 0, 0}},
+     .software = {{2024, TOPT_ATTENTION_FLASH2, UNFUSED, 0, 0, TOPT_MERGE_NONE},
+                  {0, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_SCORES, 0, 0,
+                   TOPT_MERGE_NONE}},
      .pool_numbers = 1000000000,
      .bucket_numbers = 500000000,
      .offers = {[TOPT_OFFER_OPTIMIZER] = {.away = WITH_GRADIENTS,
@@ -201,8 +208,9 @@ static const struct topt_framework frameworks[] = {
      .overlap = TOPT_OVERLAP_DDP,
      .losses = IN_PLACE | FUSED,
      .loss = TOPT_LOSS_IN_PLACE,
-     .software = {{2024, TOPT_ATTENTION_CUDNN, 0, 1, 0},
-                  {0, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_SCORES, 0, 0}},
+     .software = {{2024, TOPT_ATTENTION_CUDNN, 0, 1, 0, TOPT_MERGE_FUSED},
+                  {0, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_SCORES, 0, 0,
+                   TOPT_MERGE_FUSED}},
      .cuda_graphs = 1,
      .offers = {[TOPT_OFFER_OPTIMIZER] = {.away = TOPT_OFFLOAD_STATE,
                                           .levels = STATE,
@@ -243,9 +251,12 @@ static const struct topt_framework frameworks[] = {
      .context = TOPT_CONTEXT_GATHER,
      .losses = WRITTEN | FUSED | CHUNKED,
      .loss = TOPT_LOSS_CHUNKED,
-     .software = {{2026, TOPT_ATTENTION_FLASH2, TOPT_EAGER_OPERATORS, 0, 0},
-                  {2025, TOPT_ATTENTION_FLASH2, TOPT_EAGER_OPERATORS, 0, 1},
-                  {0, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_OPTIMIZER, 0, 1}},
+     .software = {{2026, TOPT_ATTENTION_FLASH2, TOPT_EAGER_OPERATORS, 0, 0,
+                   TOPT_MERGE_NONE},
+                  {2025, TOPT_ATTENTION_FLASH2, TOPT_EAGER_OPERATORS, 0, 1,
+                   TOPT_MERGE_EAGER},
+                  {0, TOPT_ATTENTION_FLASH2, UNFUSED | TOPT_EAGER_OPTIMIZER, 0, 1,
+                   TOPT_MERGE_EAGER}},
      .cuda_graphs = 1,
      .offers = {ON_HOST_FSDP},
      FSDP2,
@@ -261,7 +272,7 @@ static const struct topt_framework frameworks[] = {
      .tensor_most = TOPT_TENSOR_ANYWHERE,
      .losses = FUSED,
      .loss = TOPT_LOSS_FUSED,
-     .software = {{0, TOPT_ATTENTION_OWN, 0, 0, 0}}},
+     .software = {{0, TOPT_ATTENTION_OWN, 0, 0, 0, TOPT_MERGE_NONE}}},
 };
 enum { FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
 

@@ -49,8 +49,9 @@ int topt_request_most_chunks(const struct topt_request *r,
 
 /* Positions of a sample that each context rank has at least, unless their number is asked for: the fewest in the layouts
  * that NVIDIA recommends, of which 22 have context ranks (github.com/NVIDIA/NeMo at 8cfedd7, model_configs_*.csv;
- * github.com/NVIDIA/dgxc-benchmarking at 841f546).  What a step of a ring takes beside attention and the exchange is not
- * priced, so that shorter parts would look better than they are. */
+ * github.com/NVIDIA/dgxc-benchmarking at 841f546).  What the host takes to start a ring's
+ * steps, and how much slower attention is by short steps, is not priced, so that shorter parts would look better than
+ * they are. */
 enum { TOPT_LEAST_POSITIONS = 4096 };
 
 /* How context ranks split the model that '*ret' is, the request's own or its 'apart'; NULL, and an empty map: they are

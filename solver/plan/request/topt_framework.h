@@ -36,7 +36,8 @@ struct topt_software {
     enum topt_attention attention;
     /* Bits of enum topt_eager_part, SCORES: attention is written out; as of topt_settings. */
     int eager, tensor_async;
-    int low_strided; /* as of topt_settings, of rowwise */
+    int low_strided;       /* as of topt_settings, of rowwise */
+    enum topt_merge merge; /* beside context ranks */
 };
 enum { TOPT_SOFTWARE_AGES = 5 };
 
