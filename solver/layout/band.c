@@ -14,9 +14,9 @@ static const struct topt_band of_time[TOPT_BASIS_COUNT] = {
     [TOPT_BASIS_MEASURED] = {0.05, 0.05},
     [TOPT_BASIS_INTERPOLATED] = {0.10, 0.10},
     /* bands.py: time */
-    [TOPT_BASIS_SCALED] = {0.23, 0.48},
-    [TOPT_BASIS_PUBLISHED] = {0.08, 0.18},
-    [TOPT_BASIS_ANALYTIC] = {0.17, 0.18},
+    [TOPT_BASIS_SCALED] = {0.22, 0.40},
+    [TOPT_BASIS_PUBLISHED] = {0.07, 0.18},
+    [TOPT_BASIS_ANALYTIC] = {0.15, 0.24},
     /* bands.py: end */
 };
 
@@ -28,7 +28,7 @@ static const struct topt_band of_memory[TOPT_BAND_PARTS] = {
     /* bands.py: memory */
     [TOPT_BAND_STATES] = {0.15, 0.07},
     [TOPT_BAND_REST] = {0.02, 0.02},
-    [TOPT_BAND_ALLOCATOR] = {0.50, 2.47},
+    [TOPT_BAND_ALLOCATOR] = {0.57, 2.54},
     /* bands.py: end */
 };
 
