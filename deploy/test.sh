@@ -17,7 +17,7 @@
 #   bare      gcc without MPI, CUDA and Slurm, less what it has just as release has it
 #   cuda      the CUDA backend's module, where nvcc is; its tests where a GPU is
 #
-# It takes 31 minutes on two cores that others used, too (30 November 2026).  Warnings are errors in each.  All but release try fewer random
+# It takes half an hour on two cores that others used, too (30 November 2026).  Warnings are errors in each.  All but release try fewer random
 # problems (tests/sizes.h).  What two builds compile alike is compiled once where ccache is, whose files lie
 # in build/ccache unless CCACHE_DIR says where.
 # On a quiet machine each test ends in a tenth of its time-out; those that took longer are named.
