@@ -103,7 +103,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "mean tokens of the documents that are packed into a sample, where each attends to itself alone")               \
     X(MTP, mtp, INT, 1, 16, TOPT_IN_ANY, PROBLEM, SBATCH, "mtp", "N",                                                 \
       "none, though a config.json has some", NULL,                                                                     \
-      "modules that predict further tokens (multi-token prediction), trained beside the model (megatron)")            \
+      "number of multi-token prediction (MTP) modules, which are trained with the model to predict further tokens (megatron)")            \
     X(FRAMEWORK, framework, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "framework", "NAME",                           \
       "pytorch; of topt compare, sample and costgraph topt", "pytorch,deepspeed,megatron,torchtitan,topt",             \
       "training framework, which determines the strategies and their costs: pytorch, deepspeed, megatron, torchtitan or topt (our runtime, topt run)") \

@@ -48,7 +48,8 @@ static const struct topt_option table[] = {
      "longest wait for a search (900)"},
     {0}};
 
-/* What a command takes beside what all do: 'options' are names with blanks between, and QUESTION all fields of a question. */
+/* A command's own options are listed by name in 'options', separated by blanks; QUESTION stands for all fields of a
+ * question.  Every command also has those of options_of(). */
 #define QUESTION "?"
 static const struct subcommand {
     const char *name;
@@ -116,7 +117,7 @@ static int has_word(const char *list, const char *word)
     return 0;
 }
 
-/* The options that a command has, of the one table; 'ret' has room for as many. */
+/* Copy the rows of the table that a command has to 'ret', which is as large as the table. */
 static void options_of(const struct subcommand *sub, struct topt_option *ret)
 {
     int asks = has_word(sub->options, QUESTION), n = 0;

@@ -47,7 +47,7 @@ struct job {
     int sequence_parallel;    /* beside tensor parallelism */
     const json_t
         *layers; /* of each chunk of pipeline stages, in the model's order; NULL: none */
-    /* Of stages on groups of unlike devices, "group" and "gpus" of each; NULL: devices are alike. */
+    /* For each stage the "group" of devices it runs on and its "gpus", where groups are unlike; NULL: devices are alike. */
     const json_t *places;
     enum topt_order_row order; /* their schedule */
     const char *dispatch;      /* how tokens go to experts on other devices, by name */

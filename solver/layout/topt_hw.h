@@ -160,13 +160,14 @@ int topt_hw_group_devices(const struct topt_hw *hw, int i);
 /* The whole cluster as devices of one group see it: their own rates, memory and links inside a
  * node; beyond it the least link of all.  Has no groups; the caller destroys it. */
 struct topt_hw *topt_hw_among(const struct topt_hw *hw, int i, struct topt_error *err);
-/* As many devices as all groups have, all like those of one group, with so many usable bytes each; the profile with its
- * groups in this or the reverse order, of which each device has so many usable bytes ('memory', by group); the profile as
- * one of like devices with so much more memory each.  The caller destroys them. */
+/* Variants of a profile with groups, which the caller destroys.
+ * As many devices as all groups have together, each like those of group 'i', with 'memory' usable bytes. */
 struct topt_hw *topt_hw_all_like(const struct topt_hw *hw, int i, int64_t memory,
                                  struct topt_error *err);
+/* Its groups in this or the reverse order, a device of group i with memory[i] usable bytes. */
 struct topt_hw *topt_hw_ordered(const struct topt_hw *hw, int reverse,
                                 const int64_t *memory, struct topt_error *err);
+/* The profile without its groups, each device with 'more' bytes of memory added. */
 struct topt_hw *topt_hw_with_memory(const struct topt_hw *hw, int64_t more,
                                     struct topt_error *err);
 /* Is each group made of parts of so many devices, of one node each or of whole nodes like the others'? */

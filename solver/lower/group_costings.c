@@ -1,5 +1,7 @@
-/* group_costings.c - a costing for each group of unlike devices, on which pipeline stages lie.
- */
+/* group_costings.c - a costing for each group of unlike devices, for pipeline stages of which each runs on one group.
+ *
+ * A stage's operators cost what they cost on its own devices and links, so that a strategy is costed once for each
+ * group, and the stages then take their sums from their own group (stages.c). */
 #include "topt_lower.h"
 
 void topt_group_costings_fini(struct topt_group_costings *g)

@@ -8,8 +8,8 @@
  *     chunks    |        chunk 0         |    chunk 1    | ...   |          the last          |
  *
  * Modules that predict further tokens belong to the last unit, as Megatron-LM has them beside the loss.
- * Where stages lie on groups of unlike devices, each takes the time of its own group, and units are cut so that
- * the slowest stage is fastest among the cuts whose stages fit their own devices.
+ * If stages run on groups of unlike devices, each stage has the time and the memory limit of its own group, and the cut
+ * minimises the time of the slowest stage among the cuts whose stages all fit.
  *
  * The memory of a strategy is that of the stage which holds most: parameters, gradients and states of its
  * chunks, and the most that its passes hold at one time. */
@@ -286,7 +286,8 @@ void topt_layers_sum(struct topt_layers *t)
         (struct topt_unit_sums){.stays = t->shared ? stays_of(t, 0) : 0};
 }
 
-/* What a unit adds to the bytes of a chunk's stage at least: what stays, and what the passes keep that are under way. */
+/* A lower bound of the bytes that a unit adds to its stage: parameters and states, and the activations of the micro-batches
+ * in flight. */
 static int64_t unit_bytes(const struct stages *x, int unit, int chunk)
 {
     const struct topt_unit_sums *u = &x->unit[stage_of(x, chunk)][unit];

@@ -139,7 +139,7 @@ enum topt_dispatch {
     TOPT_DISPATCH_COUNT
 };
 const char *topt_dispatch_name(enum topt_dispatch d);
-/* What adds up what attention makes of each context rank's keys and values, and the gradients (ring.c). */
+/* The kernels that merge the partial outputs of attention over context ranks, and accumulate its gradients (ring.c). */
 enum topt_merge {
     TOPT_MERGE_NONE, /* nothing: one kernel meets all of them */
     TOPT_MERGE_FUSED, /* Transformer Engine's p2p: a fused kernel a step, in the type of activations */

@@ -375,24 +375,36 @@ static void test_kernels(void)
            eager.sum.class_bytes[TOPT_CLASS_KEPT], "so it is where blocks are compiled");
 }
 
+/* An embedding, a product and the loss of its classes; '*ret_mesh' has one device.  NULL: failed. */
+static struct topt_model *embedding_and_loss(const struct topt_attrs *table,
+                                             const struct topt_attrs *classes,
+                                             struct topt_mesh *ret_mesh)
+{
+    struct topt_model *m = topt_model_create("one", 2, 16, NULL);
+    int x = topt_model_add(m, "embedding", "e", 0, NULL, table, NULL);
+    x = topt_model_add(m, "linear", "head", 1, &x, classes, NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    if (x >= 0 && !topt_model_finish(m, NULL) && !topt_mesh_init(ret_mesh, 1, 1, NULL))
+        return m;
+    topt_model_destroy(m);
+    return NULL;
+}
+
 /* The most bytes in flight of an operator by itself, with this kernel of the loss. */
 static int64_t in_flight(const char *name, enum topt_loss_kernel loss, int eager,
                          int64_t *ret_kept)
 {
-    struct topt_model *m = topt_model_create("one", 2, 16, NULL);
     struct topt_attrs table = {.vocab = 8, .features = 4}, classes = {.features = 40};
     struct topt_settings s = topt_settings_default();
     struct topt_fragment_cost c = {.transient_bytes = -1};
     struct topt_config whole = topt_config_none();
     struct topt_mesh mesh;
+    struct topt_model *m = embedding_and_loss(&table, &classes, &mesh);
     s.dtype = TOPT_BF16;
     s.granule_bytes = 1;
     s.loss = loss;
     s.eager = eager ? TOPT_EAGER_OPERATORS : 0;
-    int x = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
-    x = topt_model_add(m, "linear", "head", 1, &x, &classes, NULL);
-    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
-    if (x >= 0 && !topt_model_finish(m, NULL) && !topt_mesh_init(&mesh, 1, 1, NULL)) {
+    if (m) {
         struct topt_router *r = topt_router_create(hw, &mesh);
         struct topt_costing k = {m, hw, &mesh, &s, r, NULL};
         struct topt_edge_end from = topt_edge_producer(&k, 1, &whole), to;
@@ -511,20 +523,17 @@ static void test_waiting_loss(void)
 /* The time of an embedding of so many words, with a framework's own kernels. */
 static int64_t embedding_ns(int64_t vocab, enum topt_gather gather)
 {
-    struct topt_model *m = topt_model_create("one", 2, 16, NULL);
     struct topt_attrs table = {.vocab = vocab, .features = 64}, classes = {.features = 8};
     struct topt_settings s = topt_settings_default();
     struct topt_fragment_cost c = {.compute_ns = -1};
     struct topt_config whole = topt_config_none();
     struct topt_mesh mesh;
+    struct topt_model *m = embedding_and_loss(&table, &classes, &mesh);
     s.dtype = TOPT_BF16;
     s.by_unit = 1;
     s.gather = gather;
     s.micro_batches = 2;
-    int x = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
-    x = topt_model_add(m, "linear", "head", 1, &x, &classes, NULL);
-    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
-    if (x >= 0 && !topt_model_finish(m, NULL) && !topt_mesh_init(&mesh, 1, 1, NULL)) {
+    if (m) {
         struct topt_router *r = topt_router_create(hw, &mesh);
         struct topt_costing k = {m, hw, &mesh, &s, r, NULL};
         if (topt_cost_op(&k, 0, &whole, &c, NULL))

@@ -333,7 +333,7 @@ static int read_offload(struct run *r)
     return 0;
 }
 
-/* What makes another run of it, which can't be costed. */
+/* Refuse arguments that change the run into one that can't be costed. */
 static int refuse_others(struct run *r)
 {
     static const char *const names[] = {"--use-torch-fsdp2", "--use-megatron-fsdp",

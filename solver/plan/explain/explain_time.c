@@ -228,8 +228,8 @@ static int find_lines(struct shares *s, const struct topt_plan_doc *p, const jso
     share_out(&s->compute, p->settings.stages);
     share_out(&s->network, p->settings.stages);
     share_out(&s->doubts, p->settings.stages);
-    if (p->settings
-            .unlike_stages) { /* the lines are of devices like the least, their sum is of each stage's */
+    /* Lines are priced on devices of one group, the sum on each stage's own. */
+    if (p->settings.unlike_stages) {
         double by = (double)s->compute_ns / (double)topt_max(sum(&s->compute), 1);
         scale(&s->compute, by);
         scale(&s->doubts, by);

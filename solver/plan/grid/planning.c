@@ -33,8 +33,8 @@ static int64_t heads_of(const struct topt_model *m)
     return all;
 }
 
-/* What backward reads of the model without context ranks, or (i = 1) with them, is kept; of modules that are asked for
- * also what is then. */
+/* Find the activations that are saved for backward: of the model without context ranks, or (i = 1) of the one with them;
+ * and, if modules to recompute are given, those that are still saved then. */
 static int find_kept(struct topt_planning *m, int i, struct topt_error *err)
 {
     const struct topt_request *r = m->request;

@@ -23,7 +23,7 @@ struct topt_planning {
         split,   /* what tensor parallelism does, where the row has rules */
         beside,  /* ... of the model of context ranks */
         context; /* what context parallelism does, where it is planned */
-    /* Of which context ranks are planned; NULL: they are not. */
+    /* The model that context ranks split; NULL: no context parallelism is planned. */
     const struct topt_model *apart;
     int sparse;    /* the model has sparse tables */
     int64_t heads; /* tensor parallelism divides it; 0: no attention */
@@ -32,7 +32,7 @@ struct topt_planning {
     /* The same of what rests on the host. */
     struct topt_least_parameters away, away_of_experts;
     int64_t experts; /* expert parallelism divides it; 0: it is not looked at */
-    /* That backward reads, of the whole batch; without and with context ranks. */
+    /* Bytes of the activations that backward reads, of the whole batch; without and with context ranks. */
     double activation_bytes[2];
     int layers,
         most_chunks; /* that pipeline stages can be cut between, and into; 0: none */
@@ -57,7 +57,8 @@ struct topt_planning {
     int n;
     pthread_mutex_t
         lock; /* guards 'at', whose members do not change once they are known */
-    /* 'n' of them, and where context ranks are planned behind these as many of their model. */
+    /* 'n' entries of the model without context ranks, and, if context parallelism is planned, as many after them of the model
+     * with them. */
     struct topt_micro {
         int64_t batches;
         const struct topt_model *model; /* NULL: not made yet */

@@ -266,7 +266,8 @@ static enum topt_attention attention_of(const struct topt_request *r,
                : software->attention;
 }
 
-/* What compiling a model fuses, as torchtitan needs it for asynchronous tensor parallelism and its converters to few bits. */
+/* The parts that torch.compile fuses.  torchtitan requires it for asynchronous tensor parallelism and for its float8 and MX
+ * converters. */
 enum { UNCOMPILED = TOPT_EAGER_OPERATORS | TOPT_EAGER_NORMS };
 
 static void take_row(struct topt_request *r)

@@ -4,8 +4,8 @@
  *     stages       a100  |  a100   |   v100   |   v100        each with as many layers as make it about as fast
  *
  * It is the question about the whole with stages alone.  Every strategy of a stage's devices is costed with each stage on its
- * own group (lower/stages.c cuts the layers); what is not worth that is left out by bounds of as many devices that are all
- * like the fastest.  A first stage keeps the most micro-batches and the last one has the loss, so that it matters
+ * own group (lower/stages.c cuts the layers).  Candidates are pruned before that by the bounds of as many devices that are
+ * all like the fastest.  A first stage keeps the most micro-batches and the last one has the loss, so that it matters
  * which group comes first: the profile's order and its reverse are tried. */
 #include "unequal_parts.h"
 
@@ -66,7 +66,9 @@ int topt_unequal_staged(const struct topt_unequal *u, json_t **ret,
         json_decref(answer);
     }
     topt_hw_destroy(fast);
-    if (rc)
-        json_decref(*ret);
-    return rc ? -1 : 0;
+    if (!rc)
+        return 0;
+    json_decref(*ret);
+    *ret = NULL;
+    return -1;
 }

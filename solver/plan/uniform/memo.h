@@ -36,8 +36,8 @@ struct topt_memo_points {
     int n;
     /* sums of bytes ascending, of times strictly descending; owned */
     struct topt_memo_point *at;
-    /* Of the first strategy as one of pipeline stages: its units; and where it recomputes layers, as they would be
-     * without.  Owned; NULL: not known. */
+    /* The units of the first strategy over pipeline stages ('unit'), and, if it recomputes layers, those of the same strategy
+     * without recomputation ('unit_kept').  Owned; NULL: not known. */
     struct topt_unit_sums *unit, *unit_kept;
 };
 

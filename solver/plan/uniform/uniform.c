@@ -154,8 +154,8 @@ static int put_cost(struct fold *f, const struct topt_strategy *s, int64_t *memo
     return 0;
 }
 
-/* Is a strategy of such units, as one of pipeline stages, beyond the limits?  Then 1, with its cost as cost_staged
- * says it; 0: it is to be costed; -1: failed. */
+/* Do the units alone show that a strategy over pipeline stages exceeds a limit?  1: yes, and '*ret' is what cost_staged
+ * would give; 0: it has to be costed; -1: failed. */
 static int is_beyond(struct fold *f, struct topt_unit_sums *unit, int64_t time_limit,
                      struct topt_strategy_cost *ret)
 {
@@ -202,7 +202,7 @@ static int cost_staged(struct fold *f, const struct topt_strategy *s, int stays,
     return 0;
 }
 
-/* Room for the units of a strategy; NULL without memory. */
+/* Allocate the units of one strategy; NULL without memory. */
 static struct topt_unit_sums *units_room(struct fold *f)
 {
     size_t n = (size_t)f->s->planning->units.n + 1;
@@ -227,7 +227,7 @@ static int find_units(struct fold *f, const struct topt_strategy *s, int stays,
     return 0;
 }
 
-/* The same of the first point, whose units say most that lies beyond the limits. */
+/* The cost of the first point over pipeline stages, by its units alone where these already exceed the limits. */
 static int cost_first_point(struct fold *f, struct topt_memo_points *of,
                             int64_t time_limit, struct topt_strategy_cost *ret)
 {
@@ -551,7 +551,8 @@ static int add_staged(struct fold *f, int lightest, int64_t hidden_ns)
  * these: a margin, no proof. */
 enum { PERCENT_WITHOUT = 74 };
 
-/* '*ret' is a strategy that recomputes whole layers where the first 'n' of each chunk do. */
+/* Make '*ret' the first point's strategy, which recomputes all layers, with recomputation in the first 'n' layers of each
+ * chunk alone. */
 static int recompute_first(struct fold *f, const struct topt_memo_points *of,
                            const int16_t *layers, int n, struct topt_strategy **ret)
 {
@@ -564,8 +565,8 @@ static int recompute_first(struct fold *f, const struct topt_memo_points *of,
     return 0;
 }
 
-/* The units of that (NULL: not known): those of both, as a layer's are the same beside layers that recompute and
- * others. */
+/* The units of that strategy (NULL: not known): of each layer those of the strategy with or without recomputation, since
+ * a layer costs the same whatever its neighbours do. */
 static struct topt_unit_sums *mix_units(const struct fold *f,
                                         const struct topt_memo_points *of,
                                         const int16_t *layers, int n)
@@ -581,7 +582,7 @@ static struct topt_unit_sums *mix_units(const struct fold *f,
     return of->unit_kept ? f->unit : NULL;
 }
 
-/* See that they are known. */
+/* Find the units without recomputation, unless they are known. */
 static int find_kept_units(struct fold *f, struct topt_memo_points *of,
                            const int16_t *layers)
 {
