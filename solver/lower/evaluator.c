@@ -2,17 +2,16 @@
  * programs.
  *
  * Each strategy is costed and lowered as by topt_cost_strategy and topt_lower: the same sums
- * (strategy_total.c), the same dataflow of the same fragments (dataflow.c).  But fragments are
- * functions of little: an operator's of its row, its extents and its configuration, a move's of
- * the layouts at both ends.  So they are written once for all operators alike and all
- * strategies, and remembered as
+ * (strategy_total.c), the same dataflow of the same fragments (dataflow.c).  But fragments
+ * depend on little: an operator's on its row, its extents and its configuration, a move's on the
+ * layouts at both ends.  So each is written once for all alike operators and all strategies.  The
+ * evaluator remembers its cost, and by how many bytes the live bytes rise within it and after it,
+ * which is all that sums and peaks need.
  *
- *     what they cost, and by how many bytes the live bytes rise within them and after them,
- *
- * which is all that sums and peaks need.  Strategies that come one after the other
- * differ in few choices: what an operator was found to be for one is looked up again
- * only where it differs. */
+ * Strategies that come one after the other differ in few choices, so an operator is looked up
+ * only where its configuration is not that of the strategy before. */
 #include "dataflow.h"
+#include "stages.h"
 #include "strategy_total.h"
 #include "tally.h"
 #include "topt_arena.h"
@@ -37,17 +36,17 @@ struct entry {
     int windows, partial;
 };
 
-/* A use of a tensor, from the entry where it waits to that of its consumer, or from
- * its producer into its hub. */
+/* A use of a tensor: a move from its hub or producer to a consumer, or from its producer into
+ * its hub. */
 struct use {
     int from, to, input;
     struct topt_edge_cost cost;
-    /* Two numbers of evaluator.bytes each, of the value and of the gradient: what the move rises
-     * by, and the bytes of its result; -1: it stays where it is. */
+    /* The first of two numbers in evaluator.bytes, for the value's move and for the gradient's: the rise during the move,
+     * and the bytes of its result.  -1: nothing moves. */
     int there, back;
 };
 
-/* The cost of an operator or a hub, with that of the moves to its inputs. */
+/* The cost of an operator or a hub with the moves to its inputs. */
 struct joined {
     struct joined_key {
         int entry, use[TOPT_MAX_INPUTS];
@@ -71,15 +70,15 @@ struct topt_evaluator {
     struct topt_arena *arena;
     int64_t *bytes; /* by number and lane */
     int nbytes, bytes_cap;
-    /* The numbers of entries and uses of the strategy at hand, -1 where none is known yet:
-     * 'nnumbers' in one block from 'op' on. */
+    /* The entries and uses of the strategy at hand, -1: not known yet; 'nnumbers' in one block
+     * from 'op' on. */
     int *op, *hub, *use, *into_hub;
     size_t nnumbers;
-    int *kind_of_op, *kind_of_hub; /* by operator; by tensor; alike ones have the same */
+    int *kind_of_op, *kind_of_hub; /* by operator, by tensor: equal for alike ones */
     uint8_t *keep;                 /* as the strategy's */
     int windows;
     int64_t now[TOPT_LIVE_LANES], most[TOPT_LIVE_LANES];
-    /* Of groups of unlike devices that have stages, the next one's, and the router of this one's; NULL: there are none. */
+    /* With stages on groups of unlike devices, else NULL: the next group's evaluator, and this group's router (owned). */
     struct topt_evaluator *next;
     struct topt_router *router;
     struct topt_error *err;
@@ -102,9 +101,9 @@ static int no_memory(struct topt_evaluator *a)
 
 /* ---- what is alike ----------------------------------------------------------------- */
 
-/* A kind is the number of the first operator of it; of hubs, after all operators, that
- * of the first tensor.  In a model of layers the nearest one alike is a layer back; 'before' has of each
- * operator the one before that is alike, and of the first of these the last seen. */
+/* An operator's kind is the number of the first operator of that kind.  A hub's kind is that of the first tensor, behind all
+ * operators.  In a model of layers the nearest alike operator is one layer back: 'before' has for each operator the alike
+ * one before it, and for the first of these the last that was seen. */
 static void find_kinds(struct topt_evaluator *a, int *before)
 {
     const struct topt_model *m = a->k.model;
@@ -133,7 +132,7 @@ static void find_kinds(struct topt_evaluator *a, int *before)
 
 /* ---- numbers of bytes -------------------------------------------------------------- */
 
-/* Remember 'n' numbers of bytes, each in all lanes: the first's number; -1 without memory. */
+/* Stores 'n' numbers of bytes, each in all lanes; returns the first's place, or -1 without memory. */
 static int put_bytes(struct topt_evaluator *a, const int64_t (*bytes)[TOPT_LIVE_LANES],
                      int n)
 {
@@ -216,8 +215,8 @@ static int entry_of(struct topt_evaluator *a, int op, int tensor,
 
 /* ---- a tensor's moves -------------------------------------------------------------- */
 
-/* The fragment of a move, which must need what its cost says, but where devices have shares: routes
- * are those of equal parts. */
+/* Writes the fragment of a move for its live bytes.  They must equal those of its cost, unless devices have shares, as
+ * routes are those of equal parts. */
 static int follow_move(struct topt_evaluator *a, int tensor,
                        const struct topt_layout *from, const struct topt_layout *to,
                        const struct topt_move_cost *cost, int *ret)
@@ -290,7 +289,7 @@ static int use_of(struct topt_evaluator *a, int tensor, int from, int to, int in
 
 /* ---- the strategy at hand ---------------------------------------------------------- */
 
-/* 'tensor' waits there, or -1. */
+/* Finds the entry of an operator or hub, unless it is that of the strategy before.  Consumers find 'tensor' there; -1: none. */
 static int find_entry(struct topt_evaluator *a, int op, int tensor,
                       const struct topt_config *config, int hub_keep, int *entry)
 {
@@ -305,7 +304,7 @@ static int find_entry(struct topt_evaluator *a, int op, int tensor,
     return 0;
 }
 
-/* 1 where it is another than before; -1: failed. */
+/* Finds the use between two entries; 1 where it is not that of the strategy before, -1: failed. */
 static int find_use(struct topt_evaluator *a, int tensor, int from, int to, int input,
                     int *use)
 {
@@ -333,14 +332,14 @@ static int find_entries(struct topt_evaluator *a, const struct topt_strategy *s)
     return 0;
 }
 
-/* The entry where a tensor waits. */
+/* The entry at which consumers find a tensor: its hub, or its producer. */
 static int place_of(const struct topt_evaluator *a, int tensor)
 {
     const struct topt_tensor *t = &a->k.model->tensor[tensor];
     return t->nconsumers > 1 ? a->hub[tensor] : a->op[t->producer];
 }
 
-/* What an entry costs with 'n' uses; NULL on failure. */
+/* The cost of an entry with 'n' uses; NULL on failure. */
 static const struct topt_fragment_cost *join(struct topt_evaluator *a, int entry,
                                              const int *use, const uint8_t *keep, int n)
 {
@@ -367,8 +366,8 @@ static const struct topt_fragment_cost *join(struct topt_evaluator *a, int entry
     return topt_index_add(&a->joins, hash) < 0 && no_memory(a) ? NULL : cost;
 }
 
-/* Uses belong to the entries at their ends, so that what an operator costs with them
- * changes where one of them does, or what it keeps. */
+/* A use belongs to the entries at its ends.  So an operator's cost with its uses changes only if a use does, or the copy that
+ * it keeps. */
 static int find_op_uses(struct topt_evaluator *a, const struct topt_strategy *s, int op)
 {
     const struct topt_op *o = &a->k.model->op[op];
@@ -417,7 +416,7 @@ static const int64_t *bytes_at(const struct topt_evaluator *a, int number)
     return &a->bytes[(size_t)number * (size_t)a->alive->lanes];
 }
 
-/* Follow a move: bytes rise by those at 'number', and change by those behind it. */
+/* Follows a fragment: live bytes rise by those at 'number', and have then changed by those behind it. */
 static void pass(struct topt_evaluator *a, int number)
 {
     const int64_t *up = bytes_at(a, number), *after = bytes_at(a, number + 1);
@@ -433,7 +432,7 @@ static void pass_piece(struct topt_evaluator *a, int op, enum topt_live_piece pi
     pass(a, entry_at(a, a->op[op])->bytes + 2 * (int)piece);
 }
 
-/* The buffer that is brought, or its source where that stays. */
+/* The result of a move, or its source where nothing moves. */
 static int bring(struct topt_evaluator *a, int moved, int src)
 {
     if (moved < 0)
@@ -534,7 +533,7 @@ static int find_peak(struct topt_evaluator *a, const struct topt_strategy *s,
 
 /* ---- the whole --------------------------------------------------------------------- */
 
-/* After a failure what is known of the strategy at hand is of no use to the next. */
+/* After a failure the next strategy must look everything up. */
 static void forget(struct topt_evaluator *a)
 {
     memset(a->op, 0xff, a->nnumbers * sizeof *a->op);

@@ -6,11 +6,11 @@
  *         W  tensors that wait past other operators, at once, at most
  *         U  bytes of the largest of them
  *
- * Recomputed activations are alive in forward too, for one unit at a time:
- * R has room for it then as well.
+ * One unit's recomputed activations are alive in the forward pass, too, and R covers them.
  *
- * Where a framework's schedule says what is held (topt_settings_scheduled), memory is what stays,
- * and the most of all else that the step's tasks hold at one time. */
+ * Where memory is that of a framework's schedule (topt_settings_scheduled), it is what stays, and the most that
+ * the step's tasks hold of all else at one time. */
+#include "stages.h"
 #include "tally.h"
 #include "strategy_total.h"
 #include "topt_minmax.h"
@@ -32,8 +32,7 @@ int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
     }
     for (int t = 0; t < m->ntensors; t++) {
         int length = last[t] - m->tensor[t].producer, uses = m->tensor[t].nconsumers;
-        /* Used twice by the next operator, one gradient waits in the hub for the
-         * other's move. */
+        /* Of a tensor that the next operator reads twice, one gradient waits in the hub for the other's move. */
         if (uses == 0 || (length <= 1 && uses == 1))
             continue;
         /* A residual crosses a block, a tied weight the whole model. */
@@ -107,9 +106,9 @@ int topt_gathered_units(const struct topt_model *m, const struct topt_settings *
 
 /* ---- sums -------------------------------------------------------------------------- */
 
-/* Pieces of units, forward, about 128 of a model where units have that many: each begins with an
- * operator that has parameters, and as many of a unit join it as that takes.  The loss, which holds
- * more than any other, is one by itself; where there are stages, layers share none. */
+/* Cuts units into pieces, about 128 in a model if it has as many operators with parameters.  A piece begins with such
+ * an operator, or with its unit.  The loss, which holds more than any other operator, is a piece by itself.  Where there
+ * are stages, no piece spans two layers. */
 static int find_pieces(const struct topt_model *m, const int *unit, int64_t stages,
                        int *ret_piece)
 {
@@ -130,7 +129,7 @@ static int find_pieces(const struct topt_model *m, const int *unit, int64_t stag
     return n;
 }
 
-/* The nearest piece before with as many operators, of which the first is alike. */
+/* The twin of a piece is the nearest earlier one with as many operators whose first is alike; -1: none. */
 static void find_twins(struct topt_totals *t)
 {
     for (int p = 0; p < t->npieces; p++) {
@@ -231,7 +230,7 @@ void topt_totals_fini(struct topt_totals *t)
     topt_spans_fini(&t->spans_recomputing);
 }
 
-/* All sums but the time by part of a step, which is kept by piece. */
+/* Adds all sums except the time by part of a step, which is kept by piece. */
 static int join_sums(struct topt_fragment_cost *sum, const struct topt_fragment_cost *c,
                      struct topt_error *err)
 {
@@ -279,8 +278,8 @@ struct total {
     struct topt_error *err;
 };
 
-/* The sum of a piece.  Backward, what moves between operators that joined the first of a piece
- * comes before that one, which has the parameters. */
+/* Sums a piece up.  Backward, moves between its later operators come before the computing of its first operator, which
+ * has the parameters. */
 static int sum_piece(struct total *s, int piece)
 {
     const struct topt_model *m = s->t->model;
@@ -306,7 +305,7 @@ static int sum_piece(struct total *s, int piece)
     return 0;
 }
 
-/* Has a piece the costs of its twin? */
+/* Are the costs of a piece its twin's? */
 static int is_as_twin(const struct total *s, int piece)
 {
     const struct topt_model *m = s->t->model;
@@ -324,7 +323,7 @@ static int is_as_twin(const struct total *s, int piece)
     return 1;
 }
 
-/* What a piece keeps on the host. */
+/* The bytes that a piece keeps on the host. */
 static int64_t saved_of(const struct total *s, int piece)
 {
     const struct topt_model *m = s->t->model;
@@ -339,7 +338,7 @@ static int64_t saved_of(const struct total *s, int piece)
     return bytes;
 }
 
-/* Add a piece, whose sum its twin may have. */
+/* Adds a piece, with the sum of its twin where costs are equal. */
 static int add(struct total *s, int piece)
 {
     struct topt_totals *t = s->t;
@@ -372,7 +371,7 @@ static int add(struct total *s, int piece)
     return join_sums(&s->cost->sum, sum, s->err);
 }
 
-/* Add what an operator, with the hub of its output, makes again. */
+/* Adds the bytes that an operator, with the hub of its output, recomputes. */
 static void add_recomputed(struct total *s, int op)
 {
     const struct topt_model *m = s->t->model;
@@ -538,7 +537,7 @@ static void put_held(const struct topt_totals *t, struct topt_strategy_cost *cos
     cost->crossing_cap = t->last_held[TOPT_HELD_WAITING];
 }
 
-/* By how much what rests on the host makes the step longer: the schedule without it, which is run anew. */
+/* The time by which offloading to the host makes the step longer: that of the schedule less that of one without it. */
 static int find_host_wait(struct total *s, int64_t ns)
 {
     struct topt_totals *t = s->t;
@@ -559,8 +558,8 @@ static int find_host_wait(struct total *s, int64_t ns)
     return 0;
 }
 
-/* Of pipeline stages the means, but of activations on the host the most.  A stage that has gone backward for the last
- * time waits for the host's optimizer. */
+/* The host's part in a cost over stages: means over stages, except that activations on the host are those of the stage
+ * with most.  After its last backward pass, a stage waits for the host's optimizer. */
 static void put_host_of_stages(const struct topt_totals *t,
                                struct topt_strategy_cost *cost)
 {
@@ -573,7 +572,7 @@ static void put_host_of_stages(const struct topt_totals *t,
     cost->sum.network_ns -= cost->host_wait_ns;
 }
 
-/* Add the part of asynchronous communication that the schedule exposes. */
+/* Adds the part of asynchronous communication that the schedule exposes. */
 static int add_exposed(struct total *s)
 {
     struct topt_fragment_cost *sum = &s->cost->sum;
@@ -623,8 +622,8 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
         topt_layers_sum(&t->layers);
         t->layers.summed = cost.sum;
         *ret = cost;
-        if (t->layers.whole ||
-            t->layers.units_only) /* other groups are to be filled, too */
+        /* Other groups must be filled first, or units alone are asked for. */
+        if (t->layers.whole || t->layers.units_only)
             return 0;
         if (topt_stages_cost(&t->layers, st, ret, err))
             return -1;
@@ -645,7 +644,7 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
 
 /* ---- what costs the same ----------------------------------------------------------- */
 
-/* Where frameworks run a model tables cost other bytes than tensors between operators. */
+/* In frameworks (by_unit) a table costs other bytes than a tensor between operators. */
 static int from_table(const struct topt_model *m, const struct topt_tensor *t)
 {
     static const struct topt_settings framework = {.by_unit = 1};
@@ -691,8 +690,8 @@ void topt_pieces_fini(struct topt_pieces *p)
     free(p->waiting);
 }
 
-/* The plainest source of pieces: each fragment is written by itself, of alike operators with one
- * configuration the first one's. */
+/* The plainest source of pieces: each fragment is written by itself, except that alike operators with equal
+ * configurations share the first one's. */
 struct plain {
     const struct topt_costing *k;
     const struct topt_strategy *st;
@@ -719,7 +718,7 @@ static struct topt_edge_end end_of_producer(const struct plain *x, int tensor)
     return topt_edge_producer(x->k, op, &x->st->config[op]);
 }
 
-/* Where consumers find it. */
+/* The end at which consumers find the tensor: its hub, or its producer. */
 static struct topt_edge_end end_of_tensor(const struct plain *x, int tensor)
 {
     return x->k->model->tensor[tensor].nconsumers > 1

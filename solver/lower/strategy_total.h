@@ -4,20 +4,21 @@
 #define TOPT_STRATEGY_TOTAL_H
 
 #include "recompute.h"
-#include "stages.h"
+#include "stage_layers.h"
 
-/* The costs of the strategy's pieces, borrowed.  Where equal costs are one, what they add up to is found once. */
+/* The costs of the strategy's pieces, borrowed.  Pieces with equal costs should share one object: their sum is then found
+ * once. */
 struct topt_pieces {
     const struct topt_fragment_cost **op;  /* by operator, with the moves to its inputs */
     const struct topt_fragment_cost **hub; /* by tensor with several uses, with the move
                                               into it; NULL: it has no hub */
-    int64_t *waiting; /* by tensor: its bytes where it waits, as topt_span_bytes counts */
+    int64_t *waiting;                      /* by tensor: topt_span_bytes() of it */
 };
-int topt_pieces_init(struct topt_pieces *p,
-                     const struct topt_model *m); /* -1: no memory */
+/* -1: no memory */
+int topt_pieces_init(struct topt_pieces *p, const struct topt_model *m);
 void topt_pieces_fini(struct topt_pieces *p);
 
-/* Add a piece to others: what is in flight is so once.  LIMIT where that overflows. */
+/* Adds a piece to others; transient bytes are the largest, not the sum.  LIMIT where a sum overflows. */
 int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_cost *c,
                    struct topt_error *err) TOPT_MUST_CHECK;
 /* Are tensors of the same shape?  Do operators cost the same with one configuration? */
@@ -33,22 +34,23 @@ struct topt_op_bytes {
     int64_t work, waiting; /* in flight: its own, and past it for others */
 };
 
-/* The facts about a model that sums need, whatever the strategy is. */
+/* The facts about a model that sums need, and storage for the sums of one strategy after the other. */
 struct topt_totals {
     const struct topt_model *model; /* borrowed, as the settings are */
     const struct topt_settings *settings;
     struct topt_spans spans, spans_recomputing;
     struct topt_recomputation recomputation;
     int64_t *recomputed; /* by first operator of a unit or block: bytes recomputed */
-    /* Under settings.by_schedule, else NULL: each operator's unit and piece of that, and what pieces
-     * take. */
+    /* By operator, under settings.by_schedule, else NULL: its unit, and its piece of that. */
     int *unit, *piece, npieces;
-    /* By piece: its first operator, and one more; an earlier piece that may add up to the same, or -1; the one
-     * whose sum it has, and that. */
-    int *first, *twin, *as;
-    struct topt_fragment_cost *sum;
-    struct topt_piece_time *spent, *last; /* of the last strategy, which took last_ns */
-    int64_t last_ns, last_late_ns; /* ... of which the device waited for the host */
+    /* By piece: */
+    int *first;                     /* its first operator; and one more */
+    int *twin;                      /* an earlier piece whose sum may be equal, or -1 */
+    int *as;                        /* the piece whose sum it has */
+    struct topt_fragment_cost *sum; /* ... which is here */
+    struct topt_piece_time *spent;  /* under settings.by_schedule */
+    struct topt_piece_time *last;   /* ... of the strategy that was scheduled last */
+    int64_t last_ns, last_late_ns; /* its time, of which the device waited for the host */
     /* Where memory is the schedule's (topt_settings_scheduled), else NULL: bytes of pieces, and of
      * operators; the last operator that takes each tensor that waits, -1 of others. */
     struct topt_piece_bytes *bytes, *last_bytes;

@@ -26,6 +26,7 @@
 #include "topt_layout.h"
 #include "topt_model.h"
 #include "topt_pipeline.h"
+#include "topt_stages.h"
 #include "topt_step.h"
 #include "topt_symmetry_bound.h"
 
@@ -92,12 +93,12 @@ int topt_overlap_has(enum topt_overlap o, enum topt_async what); /* does it? */
  * ones; bits.  Our runtime: none. */
 enum topt_eager_part {
     TOPT_EAGER_OPERATORS = 1, /* but losses; attention is one kernel there too */
-    TOPT_EAGER_SCORES =
-        2,               /* ... and made of products that write scores, as before 2022 */
+    /* ... and made of products that write scores, as before 2022 */
+    TOPT_EAGER_SCORES = 2,
     TOPT_EAGER_LOSS = 4, /* of questions alone: settings.loss is then no fused one */
     TOPT_EAGER_OPTIMIZER = 8,
-    TOPT_EAGER_NORMS =
-        16, /* of operators: RMS norm is written out, not PyTorch's one kernel */
+    /* of operators: RMS norm is written out, not PyTorch's one kernel */
+    TOPT_EAGER_NORMS = 16,
     TOPT_EAGER_METRICS = 32, /* the trainer makes metrics of the logits for its log */
     TOPT_EAGER_LOOP = 64     /* the optimizer's steps are kernels of each parameter */
 };
@@ -206,8 +207,8 @@ struct topt_settings {
     int positions_first;
     int64_t pool_numbers;   /* POOL: parameters gathered at once, at most */
     int64_t bucket_numbers; /* POOL: gradients in a bucket that is reduced */
-    int64_t
-        vocab_multiple; /* tables of the vocabulary are padded to this times their parts; 0: not */
+    /* tables of the vocabulary are padded to this times their parts; 0: not */
+    int64_t vocab_multiple;
     /* Thousandths that are added to memory that comes and goes in a step, for bytes that a
      * caching allocator holds and can't use.  Our runtime's arena: 0. */
     int64_t allocator_permille;
@@ -255,23 +256,23 @@ struct topt_settings {
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
-/* Is a strategy's memory the most that its schedule holds? */
+/* Is the memory of a strategy what its schedule holds at most (and not a sum under caps)? */
 int topt_settings_scheduled(const struct topt_settings *s);
-/* Does a step begin without gradients of parameters, so that backward makes them one by one? */
+/* Does backward allocate the gradients of parameters one by one, because a step begins without them? */
 int topt_gradients_come(const struct topt_settings *s);
 
-/* Is the operator a table that others share, which a framework has as a parameter (settings.tables)? */
+/* Is the operator a table that several operators read, which a framework has as a parameter (settings.tables)? */
 int topt_is_table(const struct topt_model *m, const struct topt_settings *s, int op);
 
-/* Does the model train under these settings?  INVAL with what does not fit: an
- * operator that mixes samples takes no micro-batches. */
+/* Checks that the model can train under these settings, and says what does not fit (INVAL): an
+ * operator that mixes samples, for instance, allows no micro-batches. */
 int topt_settings_fit(const struct topt_model *m, const struct topt_settings *s,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Bytes that one number of a trained parameter stays with at least: value, gradient
- * and state. */
+/* The bytes of value, gradient and state that one number of a trained parameter holds at least,
+ * throughout a step. */
 int topt_parameter_bytes(const struct topt_settings *s);
-/* Bytes that all parameters of a model, or of its experts alone, stay with at least, over all devices. */
+/* ... that all parameters of a model, or of its experts alone, hold at least, over all devices. */
 struct topt_least_parameters {
     double value, gradient, state;
 };
@@ -279,12 +280,13 @@ struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
                                                    const struct topt_settings *s,
                                                    int experts);
 
-/* Bytes that backward reads of a pass and that every strategy keeps, or has on the host, over all devices; 'again': what
- * runs again in backward (enum topt_again, by operator), NULL: nothing.  0 without memory, which is a bound as well. */
+/* A lower bound of the bytes of activations that every strategy keeps for backward, or has on the host, over all devices.
+ * 'again': what runs again in backward (enum topt_again, by operator); NULL: nothing.  0 where memory runs out, which is a
+ * bound as well. */
 double topt_least_kept_bytes(const struct topt_model *m, const struct topt_settings *s,
                              const uint8_t *again);
 
-/* The choice of one use of a tensor for backward (the paper's tensor reuse). */
+/* The copy of a tensor that one of its uses keeps for backward (TensorOpt's tensor reuse). */
 enum topt_keep {
     TOPT_KEEP_AFTER, /* keep the copy in the consumer's layout, where backward reads it */
     TOPT_KEEP_BEFORE, /* keep the producer's copy and move it again in backward */
@@ -299,26 +301,26 @@ enum topt_zero {
     TOPT_ZERO_STATE,    /* optimizer state (ZeRO-1) */
     TOPT_ZERO_GRADIENT, /* and gradients (ZeRO-2) */
     TOPT_ZERO_PARAM,    /* and parameters, gathered before use (ZeRO-3, FSDP) */
-    TOPT_ZERO_LEVELS, /* so many are said of any operator; the rest of one with a sparse table: */
-    TOPT_ZERO_SPARSE =
-        TOPT_ZERO_LEVELS, /* whole; replicas gather each other's rows and values */
-    /* Rows lie in blocks with owners, who send those that are asked for and get their
-     * gradients' rows. */
+    TOPT_ZERO_LEVELS, /* those of any operator; the others are of one with a sparse table: */
+    /* The table is whole, and replicas gather each other's rows and values. */
+    TOPT_ZERO_SPARSE = TOPT_ZERO_LEVELS,
+    /* Rows lie in blocks, each of which has an owner: it sends rows that are looked up, and
+     * receives the rows of their gradients. */
     TOPT_ZERO_OWNER,
     TOPT_ZERO_COUNT
 };
 
-/* An operator's configuration: the dimension each axis splits, or -1 for none (every
- * device along that axis computes the same); axes of one dimension split in axis
- * order.  'zero': the axes along which a parameter's gradient is partial shard what
- * enum topt_zero says.  'recompute': what the operator makes is not kept, and backward
- * runs its forward again where it needs that: enum topt_again. */
+/* Whether backward runs an operator's forward again. */
 enum topt_again {
     TOPT_AGAIN_NOTHING,
-    TOPT_AGAIN_ALL,   /* neither its output nor what it saves is kept */
-    TOPT_AGAIN_SAVED, /* its output is, as that of a module which is checkpointed */
-    TOPT_AGAIN_KEPT /* nothing runs again, and its output is kept though backward reads it nowhere */
+    TOPT_AGAIN_ALL,   /* again; neither its output nor what it saves is kept */
+    TOPT_AGAIN_SAVED, /* again, but its output is kept, as that of a checkpointed module */
+    TOPT_AGAIN_KEPT /* not again; its output is kept although backward does not read it */
 };
+/* An operator's configuration: the dimension that each axis splits, or -1 for none (every
+ * device along that axis computes the same); axes of one dimension split it in axis
+ * order.  'zero' (enum topt_zero) shards along the axes along which a parameter's gradient
+ * is partial.  'recompute': enum topt_again. */
 struct topt_config {
     int8_t dim[TOPT_MAX_AXES];
     uint8_t zero, recompute;
@@ -330,37 +332,37 @@ static inline int topt_runs_again(const struct topt_config *c)
     return c->recompute == TOPT_AGAIN_ALL || c->recompute == TOPT_AGAIN_SAVED;
 }
 
-/* The use of a hub's copy after forward. */
+/* The fate of a hub's value after forward. */
 enum topt_hub_keep {
-    TOPT_HUB_DROP,      /* a consumer that reads it in backward keeps a copy */
+    TOPT_HUB_DROP,      /* a consumer that reads it in backward keeps a copy of its own */
     TOPT_HUB_KEEP,      /* kept for backward */
     TOPT_HUB_RECOMPUTE, /* recomputed in backward: only where the producer recomputes */
 };
 
 /* A tensor with several uses has a hub between its producer and its consumers: 'layout'
- * gives the tensor dimension of each axis, 'keep' is enum topt_hub_keep.  Along an axis that has
- * TOPT_HUB_SUM instead of a dimension the tensor is whole, and each device has a part of its
- * gradient: parts of all consumers are added up first, and then summed over devices once.  The
- * named spaces do not list it; frameworks whose products read one tensor do that. */
+ * gives the tensor dimension that each axis splits, 'keep' is enum topt_hub_keep.  An axis may
+ * have TOPT_HUB_SUM instead of a dimension: along it the value is whole and the gradient partial,
+ * so that the gradients of all consumers are added first, and summed over devices once.  Frameworks
+ * do that where several products read one tensor; the named spaces do not list it. */
 enum { TOPT_HUB_SUM = -2 };
 struct topt_hub {
     struct topt_config layout;
     int keep;
 };
 
-/* A whole strategy.  Arrays by operator, by tensor (hubs: only read where the tensor
- * has several uses), and by operator and input ('keep' at op * TOPT_MAX_INPUTS + i;
- * for the move from the producer into a hub nothing is chosen). */
+/* A whole strategy: configurations by operator, hubs by tensor (only those of tensors with
+ * several uses are read), and enum topt_keep by operator and input, at
+ * op * TOPT_MAX_INPUTS + i. */
 struct topt_strategy {
     int nops, ntensors;
     struct topt_config *config;
     struct topt_hub *hub;
     uint8_t *keep;
 };
-struct topt_strategy *
-topt_strategy_create(const struct topt_model *m); /* all replicated */
-struct topt_strategy *
-topt_strategy_copy(const struct topt_strategy *s); /* NULL without memory */
+/* Everything is replicated. */
+struct topt_strategy *topt_strategy_create(const struct topt_model *m);
+/* NULL: no memory. */
+struct topt_strategy *topt_strategy_copy(const struct topt_strategy *s);
 void topt_strategy_destroy(struct topt_strategy *s);
 
 /* Layouts that follow from a configuration. */
@@ -376,23 +378,23 @@ struct topt_layout topt_hub_layout(const struct topt_hub *h,
                                    const struct topt_mesh *mesh);
 struct topt_layout topt_hub_grad_layout(const struct topt_hub *h,
                                         const struct topt_mesh *mesh);
-/* Axes along which a PARAM has replicas, each of which sees a part of its gradient
- * where it has one. */
+/* Axes along which a PARAM has replicas.  If it is trained, each replica has a part of its
+ * gradient. */
 uint32_t topt_replica_axes(const struct topt_op *op, int operand,
                            const struct topt_config *c, const struct topt_mesh *mesh);
-/* The value layout of a PARAM with its replicas' axes innermost in the dimension that has
- * most counts left for each part; the value layout itself where there are no replicas. */
+/* The layout of a PARAM that is sharded over its replicas: the value layout with the replicas'
+ * axes innermost in the dimension that has the most counts a part. */
 struct topt_layout topt_sharded_layout(const struct topt_op *op, int operand,
                                        const struct topt_config *c,
                                        const struct topt_mesh *mesh);
 /* Axes that split one of 'dims' (bit d), dimensions of the operator. */
 uint32_t topt_axes_over(const struct topt_mesh *mesh, const struct topt_config *c,
                         uint32_t dims);
-/* Most parts that a dimension can be split into so that each operand has work for all. */
+/* The fewest counts that an operand has of a dimension, so the most parts into which it can be split. */
 int64_t topt_fewest_counts(const struct topt_op *op, int d);
-/* Is every split of 'c' one that the operator's row allows and that leaves work for
- * all?  'zero' is allowed only where a parameter that it shards something of has
- * replicas, so that no two are the same. */
+/* Does the operator's row allow every split of 'c', and does each leave work for all devices?
+ * 'zero' is allowed only where it shards something of a parameter with replicas, so that no
+ * two valid configurations mean the same. */
 int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
                       const struct topt_mesh *mesh);
 
@@ -405,16 +407,16 @@ static inline int topt_recomputed_with(const struct topt_model *m,
         return m->unit[op];
     return m->blocks->kind[op] < 0 ? -1 : op - m->blocks->position[op];
 }
-/* Which operators may recompute: inside a unit or block, not read outside of it, no
- * loss.  By operator; owned by the caller. */
+/* By operator: may it recompute?  It must be in a unit or block, be read only there, and be no
+ * loss.  Owned by the caller. */
 int topt_recomputable(const struct topt_model *m, const struct topt_settings *s,
                       uint8_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
-/* Bytes recomputed at once, from 'bytes' of each unit or block by its first operator: those of
- * the largest unit, or the sum over kinds of the largest block of each. */
+/* The bytes that are recomputed at one time, from 'bytes' of each unit or block, by its first
+ * operator: those of the largest unit, or the sum over kinds of the largest block of each. */
 int64_t topt_recomputed_at_once(const struct topt_model *m, const struct topt_settings *s,
                                 const int64_t *bytes);
 
-/* What a framework runs again in backward, said once for the whole model: bits.  WHOLE is each layer; the others
+/* Modules that a framework recomputes, by one choice for the whole model: bits.  WHOLE is each layer; the others
  * are modules of Megatron-LM's --recompute-modules (core/transformer/transformer_config.py, d98e8a6) and
  * torchtitan's SelectiveAC (distributed/activation_checkpoint.py, b5bcd76), whose rules modules.c has. */
 enum topt_recompute_module {
@@ -428,26 +430,26 @@ enum topt_recompute_module {
     TOPT_MODULE_MLA_UP_PROJ = 128,
     TOPT_MODULE_OP = 256
 };
-/* "core_attn+mlp", "full", "none", or 0 and 1; and the words of bits in 'buf', which it returns. */
+/* Reads "core_attn+mlp", "full", "none", 0 or 1; and writes such words into 'buf', which it returns. */
 int topt_modules_parse(const char *text, int64_t *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 enum { TOPT_MODULES_SIZE = 120 };
 const char *topt_modules_words(int modules, char buf[TOPT_MODULES_SIZE]);
-/* By operator, enum topt_again under these modules; owned by the caller.  'ret_present' (may be NULL): the modules
- * that have operators in the model. */
+/* By operator, enum topt_again if these modules recompute; owned by the caller.  'ret_present' (may be NULL): the
+ * modules among them that the model has. */
 int topt_modules_again(const struct topt_model *m, const struct topt_settings *s,
                        int modules, uint8_t **ret, int *ret_present,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Modules of fine-grained offloading that a model's layers have, bits of enum topt_offload; and of what backward reads
- * of what operator 'op' takes in and saves itself, or ('hub') of what several take that it makes, the share that the
- * settings have on the host. */
+/* Modules of fine-grained offloading that a model's layers have, bits of enum topt_offload. */
 int topt_offload_present(const struct topt_model *m);
+/* The share that settings.offload keeps on the host of the bytes that an operator keeps for backward: of its inputs and
+ * what it saves, or ('hub') of its output, if that has a hub. */
 double topt_offload_share(const struct topt_model *m, const struct topt_settings *s,
                           int op, int hub);
 
-/* Which of the operators that recompute backward runs again: the others' results
- * are not needed there.  By operator, in 'ret_demanded'. */
+/* By operator: does backward need it to run again?  The results of other operators that recompute are
+ * not needed. */
 void topt_recompute_demand(const struct topt_model *m, const struct topt_strategy *s,
                            uint8_t *ret_demanded);
 
@@ -481,9 +483,9 @@ struct topt_buffer {
     struct topt_shape shape; /* global; STAGING: shape.ndim 0 and 'bytes' only */
     struct topt_layout layout;
     uint8_t window; /* an operand that is a window: its box is topt_operand_box */
-    /* 0, or a gradient of rows (TOPT_ZERO_SPARSE, _OWNER): so many different ones are there at
-     * once on the mean, with some more for chance, each with its number and values.  'shape' and
-     * 'layout' are then those of the rows that it is the gradient of. */
+    /* Of a gradient that is a list of rows (TOPT_ZERO_SPARSE, _OWNER), else 0: the number of different
+     * rows on the mean, with some more for chance.  Each has its number and its values.  'shape' and
+     * 'layout' are those of the table. */
     int64_t rows;
     int64_t bytes;   /* of the largest block, rounded up to the granule */
     int op, operand; /* whose it is (operand -1: none); states: 'index' 0, 1... */
@@ -539,15 +541,15 @@ struct topt_bucket {
     uint32_t axes;
     enum topt_element elem;
     int first, n;
-    int ready;     /* the instruction of a micro-batch from which on none is touched */
-    int64_t bytes; /* of all members, as they are charged */
+    int ready; /* the instruction of a micro-batch from which on no member is touched */
+    int64_t bytes; /* of all members, each rounded up to the granule */
 };
 
 struct topt_instr_time {
     int64_t ns;
-    int64_t times;          /* rounds of a loop that 'ns' is of */
+    int64_t times;          /* rounds of a loop that 'ns' covers */
     int64_t host_ns;        /* in which the host starts its kernels */
-    uint8_t network, async; /* the network takes it; enum topt_async */
+    uint8_t network, async; /* whether the network takes it; enum topt_async */
     uint8_t basis;          /* enum topt_basis */
 };
 
@@ -570,16 +572,15 @@ struct topt_program {
     int *member; /* buffers, by bucket */
 };
 
-/* A device's block of an operand, in its own counts; of a window, what its block of the
- * output reads, cut to the tensor. */
+/* A device's block of an operand, in its own counts; of a window, the part of the tensor that its
+ * block of the output reads. */
 struct topt_box topt_operand_box(const struct topt_op *op, int operand,
                                  const struct topt_config *c,
                                  const struct topt_mesh *mesh, int device);
 /* Elements of the largest block of an operand. */
 int64_t topt_operand_largest(const struct topt_op *op, int operand,
                              const struct topt_config *c, const struct topt_mesh *mesh);
-/* Axes along which 'operand', a window, reaches out of the block that it is the window
- * of: 0 where it is just that block. */
+/* Axes along which 'operand', a window, reaches beyond its device's own block; 0: it does not. */
 uint32_t topt_window_axes(const struct topt_op *op, int operand,
                           const struct topt_config *c, const struct topt_mesh *mesh);
 
@@ -595,9 +596,9 @@ void topt_op_box(const struct topt_op *op, const struct topt_config *c,
 /* Does any of its operators run again in backward? */
 int topt_recomputes(const struct topt_strategy *s);
 
-/* Lower a strategy.  Owned by the caller; borrows 'm'.  INVAL where the strategy does not
- * fit the model or mesh.  'fed': a program for samples that the caller's training gives: each device loads its part of the
- * batch alone, and the tensors that its configurations want are moved there from it. */
+/* Lowers a strategy to a program, which the caller owns and which borrows 'm'.  INVAL where the strategy does not fit the
+ * model or mesh.  'fed': the caller's training gives the samples; each device then loads only its part of the batch, and
+ * moves bring it into the layouts that configurations want. */
 int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
                const struct topt_settings *settings, const struct topt_strategy *s,
                struct topt_router *router, int fed, struct topt_program **ret,
@@ -613,15 +614,14 @@ int64_t topt_block_bytes(const struct topt_mesh *mesh, const struct topt_setting
                          enum topt_element e);
 /* An instruction of an operator (-1: of none) that names no buffer yet. */
 struct topt_instr topt_fragment_instr(enum topt_instr_kind kind, int op, int backward);
-/* Fills peak_bytes and class_bytes anew, after instructions or buffers were changed: a micro-batch leaves
- * nothing, so one round tells all. */
+/* Fills peak_bytes and class_bytes anew, after instructions or buffers were changed.  It follows one micro-batch, as
+ * none leaves anything behind. */
 void topt_program_find_peak(struct topt_program *p);
 
 /* ---- its times ----------------------------------------------------------------------- */
 
-/* The program of a strategy with the time of each instruction: the prices of costs (below).  A
- * loop's instructions are there once, with the time of all rounds; so this program is for looking
- * at and does not run. */
+/* The program of a strategy with the time of each instruction, as costs (below) have it.  It has the instructions
+ * of a loop once, with the time of all rounds, so it cannot be run. */
 struct topt_costing;
 int topt_lower_with_times(const struct topt_costing *k, const struct topt_strategy *s,
                           struct topt_program **ret,
@@ -630,21 +630,21 @@ int topt_lower_with_times(const struct topt_costing *k, const struct topt_strate
 /* ---- costs ------------------------------------------------------------------------- */
 
 struct topt_fragment_cost {
-    int64_t compute_ns,
-        network_ns; /* of the network what nothing hides (settings.overlap) */
-    int64_t basis_ns[TOPT_BASIS_COUNT]; /* the same time by what it rests on */
-    /* Under by_schedule: asynchronous communication, which these leave out, likewise. */
+    /* network_ns: communication that nothing hides (settings.overlap) */
+    int64_t compute_ns, network_ns;
+    int64_t basis_ns[TOPT_BASIS_COUNT]; /* the sum of both, by its basis */
+    /* Under by_schedule: asynchronous communication, which is not in the times above, likewise. */
     int64_t async_ns[TOPT_BASIS_COUNT];
-    struct topt_piece_time spent; /* all time, by parts of a step */
+    struct topt_piece_time spent; /* all times, by part of a step */
     /* The classes that stay, PARAM..KEPT, and RECOMPUTED; the others are 0. */
     int64_t class_bytes[TOPT_CLASS_COUNT];
     int64_t transient_bytes; /* most of TRANSIENT and STAGING at once */
-    /* Under by_schedule, where units are gathered: parameters, whole, twice in a micro-batch or from
-     * forward to backward; their gradients as backward makes them and as they are reduced. */
+    /* Under by_schedule, where units are gathered, as of struct topt_piece_bytes: whole parameters in
+     * each pass, or from forward to backward; gradients as backward makes them, and as they are reduced. */
     int64_t gathered_bytes, whole_bytes, made_bytes, reduced_bytes;
-    int64_t host_bytes; /* that rest on the host; but activations */
-    int64_t
-        beside_bytes; /* of buffers that communication beside products has once for all layers */
+    int64_t host_bytes; /* that rest on the host, without activations */
+    /* of buffers for communication beside products, which all layers share */
+    int64_t beside_bytes;
 };
 
 /* Where costs come from. */
@@ -654,8 +654,8 @@ struct topt_costing {
     const struct topt_mesh *mesh;
     const struct topt_settings *settings;
     struct topt_router *router;
-    const atomic_bool
-        *cancel; /* polled by callers that cost many configurations; may be NULL */
+    /* polled by callers that cost many configurations; may be NULL */
+    const atomic_bool *cancel;
 };
 
 /* The time of one kernel on a local box ('len' by operator dimension, in counts) that touches so many
@@ -664,56 +664,57 @@ struct topt_time topt_kernel_time(const struct topt_costing *k, const struct top
                                   enum topt_kernel kernel, const int64_t *len,
                                   int64_t bytes);
 
-/* Costs are those of a whole step: what each micro-batch does counts micro_batches times.
+/* Costs are those of a whole step: the work of a micro-batch counts micro_batches times.
  *
- * Cost of an operator's own fragments: parameters, forward, backward, reduction of the
+ * The cost of an operator's own fragments: parameters, forward, backward, reduction of the
  * parameter gradients, update. */
 int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
                  struct topt_fragment_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The costs of many configurations: where a route between layouts is not known it is asked
- * for, '*ret_open' is set, and time and transient bytes mean nothing; topt_router_answer()
- * finds all of these routes together, and then topt_cost_op() has them. */
+/* The same for many configurations, whose routes between layouts are found together: a route that is not
+ * known is asked for, and '*ret_open' set.  Time and transient bytes are then invalid; after
+ * topt_router_answer(), topt_cost_op() has them. */
 int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_config *c,
                      struct topt_fragment_cost *ret, int *ret_open,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Either way, as 'ret_open' is NULL or not; 'alive' (tally.h) follows the bytes of the operator's
- * pieces, or is NULL. */
+/* The former where 'ret_open' is NULL, else the latter.  'alive' (tally.h; may be NULL) follows the bytes of
+ * the operator's pieces. */
 struct topt_live;
 int topt_cost_op_by(const struct topt_costing *k, int op, const struct topt_config *c,
                     struct topt_live *alive, struct topt_fragment_cost *ret,
                     int *ret_open, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The links that a group of ranks along these axes takes, bits of enum topt_link. */
+/* The links that communication along these axes takes, bits of enum topt_link. */
 uint8_t topt_group_links(const struct topt_mesh *mesh, uint32_t axes);
 
-/* The units whose parameters are gathered at once, numbered forward: by operator, in 'ret_unit';
- * returns how many.  One is a unit of the model, or an operator where settings.gather is that;
- * an operator outside of units that has no parameters belongs to the unit before it. */
+/* By operator ('ret_unit'): the unit with which its parameters are gathered, numbered forward; returns
+ * how many there are.  It is a unit of the model, or under TOPT_GATHER_OPERATOR one operator.  An operator
+ * outside of the model's units that has no parameters belongs to the unit before it. */
 int topt_gathered_units(const struct topt_model *m, const struct topt_settings *s,
                         int *ret_unit);
 
-/* Cost of a hub itself: adding the gradients of its consumers up. */
+/* The cost of a hub itself: adding the gradients of its consumers. */
 int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hub *h,
                   struct topt_fragment_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* One end of an edge: layouts of the tensor's value and gradient there. */
+/* One end of an edge, which is a tensor on its way between a producer, its hub and a consumer: the layouts of
+ * its value and gradient there. */
 struct topt_edge_end {
     struct topt_layout value, grad;
-    int hub, hub_keep; /* this end is a hub; enum topt_hub_keep */
-    int recompute;     /* the producer or consumer here does */
-    int needed;        /* consumer: backward reads the value, or it recomputes from it */
+    int hub, hub_keep;    /* this end is a hub; enum topt_hub_keep */
+    int recompute;        /* the producer or consumer recomputes */
+    int needed;           /* consumer: backward reads the value, or recomputes from it */
     int64_t others_bytes; /* consumer: its other inputs, live beside this one */
     int64_t op_bytes;     /* consumer: transients of its own fragments */
     int64_t out_bytes;    /* consumer: gradient of its output */
-    /* The same for all configurations of an operator, thousandths of the tensor: what a consumer keeps for
-     * backward, and what moves where this end gathers it (0: all). */
+    /* Thousandths of the tensor, which do not depend on the configuration: those that a consumer keeps for backward, and
+     * those that move where this end gathers it (0: all). */
     int kept_permille, moved_permille;
     int ring;           /* consumer: the tensor goes around so many ranks (ring.c), */
-    int64_t ring_ns[2]; /* ... which attention hides for so long, forward and backward */
-    /* Under settings.tensor_overlap: the time of the operator's products in each direction beside which the tensor may
-     * move, in one micro-batch. */
+    int64_t ring_ns[2]; /* ... beside attention of so long, forward and backward */
+    /* Under settings.tensor_overlap: the time of the operator's products, forward and backward in one micro-batch, beside
+     * which the tensor may move. */
     int64_t beside_ns[2];
 };
 
@@ -726,21 +727,21 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
                                         const struct topt_config *c,
                                         int64_t op_transient);
 
-/* Moving a tensor once in each micro-batch: its time, most bytes live with source and
- * result, and the bytes of these. */
+/* The cost of moving a tensor once in each micro-batch: the time, the bytes that are live at most, and of
+ * these the source's and the result's. */
 struct topt_move_cost {
     int64_t network_ns, basis_ns[TOPT_BASIS_COUNT];
     int64_t transient_bytes, from_bytes, to_bytes;
-    uint8_t links; /* under by_schedule, else 0; 0 of one by its route */
-    int of_tokens; /* which go to experts, or come back */
+    uint8_t links; /* under by_schedule, else 0; 0 of a cost by its route */
+    int of_tokens; /* it moves tokens to experts, or back */
 };
-/* The time of an exchange of tokens along axes that takes 'ns' where each goes once to each of its experts, as the
- * settings have tokens sent (topt_dispatch); 'ns' itself of any other tensor. */
+/* The time of an exchange of tokens under settings.dispatch, if it takes 'ns' with a copy of each token for each of its
+ * experts; 'ns' itself of any other tensor. */
 int64_t topt_sent_ns(const struct topt_costing *k, int tensor, uint32_t axes, int64_t ns);
 int topt_cost_move(const struct topt_costing *k, int tensor,
                    const struct topt_layout *from, const struct topt_layout *to,
                    struct topt_move_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
-/* The cost by its route along axes, which was asked for beside many others, and the bytes of both ends. */
+/* The same by the route along 'axes', which was asked for beside many others, and the bytes of both ends. */
 int topt_cost_move_by(const struct topt_costing *k, int tensor, uint32_t axes,
                       const struct topt_route *by, int64_t from_bytes, int64_t to_bytes,
                       struct topt_move_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
@@ -749,9 +750,9 @@ struct topt_shape topt_tensor_shape(const struct topt_tensor *t);
 int64_t topt_cost_block(const struct topt_costing *k, int tensor,
                         const struct topt_layout *l);
 
-/* Cost of an edge under each choice of what backward keeps: 1 or 2 alternatives, the
- * first always TOPT_KEEP_AFTER.  None between ends that do not go together: a hub
- * can't recompute what its producer keeps. */
+/* The cost of an edge under each choice of the copy that backward keeps: 1 or 2 alternatives, the
+ * first always TOPT_KEEP_AFTER.  None where the ends exclude each other: a hub cannot recompute what
+ * its producer keeps. */
 struct topt_edge_cost {
     int nalts;
     struct topt_fragment_cost alt[2];
@@ -761,9 +762,9 @@ int topt_cost_edge(const struct topt_costing *k, int tensor,
                    const struct topt_edge_end *from, const struct topt_edge_end *to,
                    struct topt_edge_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The alternatives where the move of the value there and of the gradient back (NULL: there
- * is none) have been priced, without the basis of their times: tables have millions of
- * these.  'in_place': both ends have the same layout of the value.  Returns how many. */
+/* The alternatives of an edge whose moves, of the value there and of the gradient back (NULL: there is
+ * none), have been priced; returns how many.  Times have no basis here, as tables have millions of
+ * alternatives.  'in_place': both ends have the same layout of the value. */
 struct topt_edge_alternative {
     enum topt_keep keep;
     int moves; /* of the value there, in each micro-batch; the gradient is moved once */
@@ -774,19 +775,19 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
                            const struct topt_move_cost *there,
                            const struct topt_move_cost *back,
                            struct topt_edge_alternative ret[2]);
-/* Moves of a value there and of its gradient back (NULL: none) as these ends make them: operands of products
- * in few bits go in these, and some go beside products (beside.c). */
+/* Adapts the costs of a value's move there and its gradient's move back (NULL: none) to the ends: operands of
+ * products in few bits move in these bits, and some moves are beside products (beside.c). */
 void topt_edge_moves(const struct topt_costing *k, int tensor,
                      const struct topt_edge_end *from, const struct topt_edge_end *to,
                      struct topt_move_cost *there, struct topt_move_cost *back);
-/* With what its time rests on. */
+/* The cost of an edge by such moves, with the basis of its time. */
 void topt_cost_edge_by(const struct topt_costing *k, int tensor,
                        const struct topt_edge_end *from, const struct topt_edge_end *to,
                        const struct topt_move_cost *there,
                        const struct topt_move_cost *back, struct topt_edge_cost *ret);
 
-/* Tensors in flight past other operators ("crossing"): how many at once at most, for the
- * bound on memory; and how each tensor is charged. */
+/* Tensors in flight past other operators ("crossing"): the most at one time, for the bound on
+ * memory; and how each tensor is charged. */
 enum topt_span {
     TOPT_SPAN_NEXT,     /* consumed by the next operator: part of its transients */
     TOPT_SPAN_CROSSING, /* at most 'crossing' such at once, each at most the crossing cap */
@@ -798,19 +799,17 @@ struct topt_spans {
 };
 int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
                     struct topt_error *err) TOPT_MUST_CHECK;
-/* Where some operator recomputes: while a unit or block is recomputed the gradient of the
- * output that asked for it waits, so that outputs of operators in these cross, and
- * one more at once. */
+/* Adapts spans to strategies that recompute.  While a unit or block is recomputed, the gradient of its
+ * output waits; so the outputs of its operators cross, and one more tensor at one time. */
 void topt_spans_recompute(struct topt_spans *s, const struct topt_model *m,
                           const struct topt_settings *settings);
 void topt_spans_fini(struct topt_spans *s);
-/* Bytes of a crossing tensor where it waits: its producer's output or its hub. */
+/* The bytes of a crossing tensor in its hub, or as its producer's output. */
 int64_t topt_span_bytes(const struct topt_costing *k, int tensor,
                         const struct topt_layout *where);
 
-/* Transients are rounded up to four significant bits before they are compared, so that
- * there are few different caps; and few enough that a small number tells them apart,
- * which orders them as they are. */
+/* Transients are rounded up to four significant bits before they are compared, so that there are few
+ * different caps.  A small code stands for each, in their order. */
 enum { TOPT_TRANSIENT_CODES = 512 };
 static inline int topt_transient_code(int64_t bytes)
 {
@@ -825,68 +824,20 @@ static inline int64_t topt_transient_of(int code)
 }
 int64_t topt_round_transient(int64_t bytes);
 
-/* Cost of a whole strategy, by the plainest sum over fragments:
+/* The cost of a whole strategy, by the plainest sum over fragments:
  *     memory_bytes = what stays + recomputed_bytes + transient_cap + crossing * crossing_cap,
  * an upper bound of the program's peak_bytes.  The caps are the largest that occur;
  * recomputed_bytes are topt_recomputed_at_once().
  *
  * Where the schedule says what is held (settings.by_schedule), all terms are those of the moment
  * when that is most, with 'crossing' 1. */
-/* Pipeline stages: the layers of each chunk, in the model's order, and what each stage holds and
- * computes.  Time and bytes of the strategy are then those of the whole step and of the stage 'most';
- * compute_ns and network_ns are means over stages, and idle_ns is what is left of the time: the
- * bubble, and communication that a stage waits for. */
-enum {
-    TOPT_MAX_STAGES = 64,
-    TOPT_MAX_CHUNKS = 256,
-    TOPT_MAX_EMPTY = 1 /* chunks that have nothing */
-};
-struct topt_stage_costs {
-    int stages, chunks; /* of all stages; 0: there are none */
-    int16_t layers[TOPT_MAX_CHUNKS];
-    int64_t bytes[TOPT_MAX_STAGES], busy_ns[TOPT_MAX_STAGES];
-    int most; /* the stage that holds most, of unlike ones as a share of its device's memory */
-    int8_t group[TOPT_MAX_STAGES]; /* of unlike stages, on which each lies */
-    int64_t idle_ns;
-};
-
-/* What stages are cut from, in the model's order: what comes before layers, each layer, and what follows the last.
- * Each gives one tensor of samples to the next; where what comes before or follows does not, it is part of the layer
- * beside it. */
-struct topt_stage_units {
-    int n, first,
-        layers; /* 'first': the unit of the first layer; no layers: there are none to cut */
-    int fault; /* then the operator before which more than one tensor goes on; -1: there is none */
-    struct topt_stage_unit {
-        int op, tensor; /* its first operator, and what it is given */
-    } * at;             /* and one more behind the last; owned */
-};
-int topt_stage_units_find(const struct topt_model *m, struct topt_stage_units *ret,
-                          struct topt_error *err) TOPT_MUST_CHECK;
-void topt_stage_units_fini(struct topt_stage_units *u);
-/* The layers among units [from, until). */
-int topt_stage_units_layers(const struct topt_stage_units *u, int from, int until);
-/* What a unit takes and holds on each device of its stage, by which much is known of any stages, chunks and
- * schedule. */
-struct topt_unit_sums {
-    int64_t passes_ns,
-        exchange_ns; /* of all micro-batches; by the first chunks are cut */
-    /* Of one micro-batch, forward and backward: all that takes a link; and last what computes and what that waits for. */
-    int64_t ns[2][TOPT_LINK_COUNT + 1];
-    int64_t stays, kept; /* bytes: throughout; of a micro-batch until it goes backward */
-};
-/* Of a strategy that recomputes whole layers, keep what is beyond the first 'n' layers of each chunk; 'layers'
- * of each chunk, in the model's order. */
-void topt_recompute_first(const struct topt_model *m, const int16_t *layers, int64_t n,
-                          struct topt_strategy *s);
-
 struct topt_strategy_cost {
     struct topt_fragment_cost sum;
     int64_t memory_bytes, time_ns;
     int64_t recomputed_bytes, transient_cap, crossing_cap;
     int crossing, at_loss; /* 'at_loss': transient_cap is of the loss operator */
-    /* On the host, of this device; so much of the time is due to what rests there (of stages the mean of the
-     * host's own work); and what the host's optimizer takes. */
+    /* Of this device on the host: its bytes; the part of the time that is due to offloading (of stages, the
+     * mean of the host's own work); and the time of the host's optimizer. */
     int64_t host_bytes, host_wait_ns, host_update_ns;
     struct topt_stage_costs stage;
 };
@@ -894,9 +845,8 @@ int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy 
                        struct topt_strategy_cost *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The costs on a profile with groups of unlike devices: of each group, by its own blocks and
- * rates.  The mesh's first axis has parts of one group each, in the order of the profile.
- * INVAL where it has not. */
+/* The costs on a profile with groups of unlike devices, of each group by its own blocks and rates.
+ * INVAL unless each part of the mesh's first axis is in one group, in the order of the profile. */
 struct topt_group_costs {
     int n, slowest; /* the group that takes most time */
     struct topt_strategy_cost of[TOPT_HW_GROUPS];
@@ -905,49 +855,49 @@ int topt_cost_groups(const struct topt_costing *k, const struct topt_strategy *s
                      struct topt_group_costs *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Costings by the devices of each group, where settings.unlike_stages are on; else 'k' alone.  Borrows from 'k'. */
+/* Costings by the devices of each group under settings.unlike_stages; else 'k' alone.  Borrows from 'k'. */
 struct topt_group_costings {
     int n;
-    struct topt_costing
-        of[TOPT_HW_GROUPS]; /* with routers of their own, where there are several */
+    /* with routers of their own, where there are several */
+    struct topt_costing of[TOPT_HW_GROUPS];
 };
 int topt_group_costings_init(struct topt_group_costings *g, const struct topt_costing *k,
                              struct topt_error *err) TOPT_MUST_CHECK;
 void topt_group_costings_fini(struct topt_group_costings *g);
 
-/* Costs of pipeline stages that are of interest: where the first bounds of a strategy's memory and time
- * lie beyond these (0: none), its cost is these bounds, and stage.stages is 0. */
+/* Limits of pipeline stages (0: none): if the first lower bounds of a strategy's memory or time exceed them, its
+ * cost is these bounds, and stage.stages is 0. */
 struct topt_evaluator;
 void topt_evaluator_limit(struct topt_evaluator *a, int64_t memory, int64_t time);
-/* Write down the passes of the stages of each strategy that is costed from now on; NULL: no more. */
+/* From now on, writes the passes of the stages of each strategy that is costed into 'ret'; NULL: no more. */
 struct topt_passes;
 void topt_evaluator_passes(struct topt_evaluator *a, struct topt_passes *ret);
-/* Cut layers so from now on, of each chunk so many in the model's order, whatever they take; borrowed, NULL: as is best. */
+/* From now on, gives each chunk so many layers, in the model's order; borrowed.  NULL: as many as is best. */
 void topt_evaluator_cut(struct topt_evaluator *a, const int16_t *layers);
-/* The cost of the strategy that was evaluated last where the settings that the evaluator borrows have other
- * stages, chunks or another schedule since. */
+/* The cost of the strategy that was evaluated last, after the settings that the evaluator borrows have got other
+ * stages, chunks or another schedule. */
 int topt_evaluate_stages(struct topt_evaluator *a, const struct topt_strategy *s,
                          struct topt_strategy_cost *ret_cost,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The units of a strategy, and behind them what two stages that share a table have twice: 'ret' has room.  No stages
- * are costed yet: topt_evaluate_stages does that. */
+/* Fills 'ret' with the sums of a strategy's units, and behind them those of a table that two stages share and both hold.
+ * It costs no stages; topt_evaluate_stages does that. */
 int topt_evaluate_units(struct topt_evaluator *a, const struct topt_strategy *s,
                         struct topt_unit_sums *ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
-/* Do such units lie beyond the limits (as of topt_evaluator_limit) over the stages of the costing's settings?  Then 1, and
- * 'ret' has what their evaluation would say of memory, layers and the limit that is passed, and a time that is no
- * more than that; 0: that is to be evaluated; -1: failed. */
+/* Do such units exceed the limits (as of topt_evaluator_limit) over the stages of the costing's settings?  Returns 1 where
+ * they do: 'ret' then has the memory and layers that their evaluation would give, and a lower bound of its time.  0: the
+ * strategy must be evaluated; -1: failed. */
 int topt_stages_exceed(const struct topt_costing *k, const struct topt_stage_units *u,
                        struct topt_unit_sums *of, int64_t memory_limit,
                        int64_t time_limit, struct topt_strategy_cost *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The costs of many strategies of one model, and the peak_bytes of the programs they
- * are lowered to: as topt_cost_strategy and topt_lower say, but fragments of alike
- * operators with the same configuration, and moves between the same layouts, are
- * written once.  Belongs to one thread at a time; borrows what the costing points to.
- * 'ret_peak' is NULL where 'peaks' was 0, which is half the work. */
+/* The costs of many strategies of one model, as topt_cost_strategy has them, and the
+ * peak_bytes of the programs that topt_lower makes of them.  Fragments of alike operators
+ * with the same configuration, and moves between the same layouts, are written once.
+ * An evaluator belongs to one thread at a time and borrows what the costing points to.
+ * 'ret_peak' must be NULL where 'peaks' was 0, which is half the work. */
 struct topt_evaluator *topt_evaluator_create(const struct topt_costing *k, int peaks,
                                              struct topt_error *err); /* NULL: failed */
 void topt_evaluator_destroy(struct topt_evaluator *a);

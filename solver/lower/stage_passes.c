@@ -1,0 +1,334 @@
+/* stage_passes.c - the time and the bytes of the passes of each chunk of a cut.
+ *
+ * A pass of one micro-batch through a chunk is costed by the schedule of a step (topt_step.h) over the chunk's pieces alone.
+ * Equal chunks side by side are costed once.  Sends between stages, and the end of a step behind the last pass, are the
+ * collectives of a stage's devices with those of the next. */
+#include "fragment.h"
+#include "low.h"
+#include "stage_passes.h"
+#include "topt_minmax.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FORWARD = 1 << TOPT_DURING_FORWARD,
+    BACKWARD = 1 << TOPT_DURING_BACKWARD,
+    ENDS = 1 << TOPT_DURING_BEGIN | 1 << TOPT_DURING_END,
+    NO_WEIGHTS = 1 << TOPT_DURING_COUNT /* without gradients of parameters */
+};
+
+/* The pieces of a chunk in some parts of a step (bits), in one micro-batch; returns how many pieces there are. */
+static int pieces_of(const struct topt_stage_state *x, int chunk, int parts,
+                     struct topt_piece_time *ret)
+{
+    const struct topt_piece_time *spent = topt_chunk_layers(x, chunk)->spent;
+    int n = 0;
+    for (int p = topt_first_piece(x, chunk); p < topt_first_piece(x, chunk + 1);
+         p++, n++) {
+        ret[n] = spent[p];
+        for (int d = 0; d < TOPT_DURING_COUNT; d++) {
+            struct topt_part_time *t = &ret[n].at[d];
+            int64_t rounds = d == TOPT_DURING_FORWARD || d == TOPT_DURING_BACKWARD
+                                 ? x->shape.micro_batches
+                                 : 1;
+            if (!(parts >> d & 1))
+                *t = (struct topt_part_time){0};
+            if (parts & NO_WEIGHTS) {
+                t->compute_ns -= t->weights_ns;
+                t->reduce_ns = 0;
+            }
+#define SHARE(name) t->name /= rounds;
+            TOPT_PART_TIMES(SHARE)
+            SHARE(ahead_ns)
+        }
+    }
+    return n;
+}
+
+/* The time of a chunk in some parts of a step, and how much of it the device waits for the host to start kernels.  Copies of
+ * activations to the host go on beside the next pass, and those of the last group come back during the pass before
+ * (pre_reload_last_layer of Megatron-LM's offloading). */
+static int parts_ns(struct topt_stage_state *x, int chunk, int parts, int64_t *ret,
+                    int64_t *late)
+{
+    int64_t sum = 0, aside = 0, host = 0, copies = 0;
+    int last_saved = -1, n = pieces_of(x, chunk, parts, x->time);
+    for (int i = 0; i < n; i++)
+        for (int d = 0; d < TOPT_DURING_COUNT; d++) {
+            const struct topt_part_time *t = &x->time[i].at[d];
+            host += t->host_ns;
+            sum += t->compute_ns + t->waited_ns;
+            aside += t->gather_ns + t->reduce_ns + t->update_ns;
+            copies += t->save_ns;
+            last_saved = t->save_ns ? i : last_saved;
+        }
+    for (int i = 0; i <= last_saved; i++) {
+        x->time[i].at[TOPT_DURING_FORWARD].save_ns = 0;
+        x->time[i].at[TOPT_DURING_BACKWARD].save_ns *= i < last_saved;
+    }
+    *ret = sum;
+    *late = 0;
+    /* One task follows the other, and the host is far ahead. */
+    if (!aside && !copies && 2 * host < sum)
+        return 0;
+    struct topt_training_step step = {x->time, NULL, n, 1};
+    if (topt_step_run(topt_chunk_layers(x, chunk)->schedule, &step, ret, late, NULL,
+                      x->err))
+        return -1;
+    *ret = topt_max(*ret, copies);
+    x->waited_ns += copies ? *ret - sum - *late : 0;
+    return 0;
+}
+
+/* The bytes of a chunk's passes: forward the most that its pieces hold beside what they keep, backward the most that the
+ * chunk's own step holds.  Parameters that stay gathered from forward to backward are left to add_stays (stage_cost.c). */
+static int find_bytes(struct topt_stage_state *x, int chunk, struct topt_chunk *c)
+{
+    const struct topt_layers *t = topt_chunk_layers(x, chunk);
+    int64_t held[TOPT_HELD_COUNT], grown = 0, most = 0, ns, late;
+    int n = 0, saves = 0;
+    for (int p = topt_first_piece(x, chunk); p < topt_first_piece(x, chunk + 1);
+         p++, n++) {
+        struct topt_piece_bytes *b = &x->bytes[n];
+        *b = t->bytes[p];
+        b->whole = b->gradient = 0;
+        x->time[n] = (struct topt_piece_time){.unit = t->spent[p].unit};
+        saves |= b->saved > 0;
+        grown += b->kept - b->saved;
+        most = topt_max(most, grown + b->saved + b->work[0] + b->waiting[0]);
+    }
+    if (saves) /* copies take their time */
+        (void)pieces_of(x, chunk, FORWARD | BACKWARD, x->time);
+    struct topt_training_step step = {x->time, x->bytes, n, 1};
+    if (topt_step_run(t->schedule, &step, &ns, &late, held, x->err))
+        return -1;
+    c->kept = grown;
+    c->during[0][TOPT_HELD_WORK] = topt_max(most - grown, (int64_t)0);
+    memcpy(c->during[1], held, sizeof held);
+    c->during[1][TOPT_HELD_KEPT] -= grown;
+    return 0;
+}
+
+/* The bytes that a chunk keeps until it makes the gradients of parameters: the gradients of the outputs of operators with
+ * parameters, in few bits where products are. */
+static int64_t weights_bytes(const struct topt_stage_state *x, int chunk)
+{
+    int first = x->cut[chunk], last = x->cut[chunk + 1];
+    const struct topt_model *m = x->t->model;
+    const struct topt_settings *s = x->t->settings;
+    int64_t bytes = 0;
+    for (int i = x->t->units.at[first].op; i < x->t->units.at[last].op; i++) {
+        const struct topt_op *o = &m->op[i];
+        if (!(topt_op_parameters(o) > 0))
+            continue;
+        struct topt_shape shape = topt_operand_shape(o, o->output);
+        struct topt_layout l =
+            topt_grad_layout(o, o->output, &x->strategy->config[i], x->t->mesh);
+        int64_t of_logits = i >= m->head && i < m->loss;
+        int64_t of = topt_block_bytes(x->t->mesh, s, &shape, &l, TOPT_ELEM_REAL);
+        bytes += topt_low_runs(s, m, i) && !s->low_apart
+                     ? topt_permille(of, topt_low_cast_permille(s))
+                     : of / (of_logits ? topt_loss_chunks(s->loss) : 1);
+    }
+    return topt_with_allocator(s, bytes);
+}
+
+/* The second part of a backward pass, which makes the gradients of parameters. */
+static int find_weights(struct topt_stage_state *x, int chunk, struct topt_chunk *c)
+{
+    int64_t inputs, late;
+    if (parts_ns(x, chunk, BACKWARD | NO_WEIGHTS, &inputs, &late))
+        return -1;
+    c->weights_ns = topt_max(c->ns[1] - inputs, (int64_t)0);
+    c->weights_kept = weights_bytes(x, chunk);
+    return 0;
+}
+
+/* Are the passes of a chunk equal to those of the chunk before it? */
+static int like_before(const struct topt_stage_state *x, int c)
+{
+    if (!c || x->cut[c + 1] - x->cut[c] != x->cut[c] - x->cut[c - 1] ||
+        topt_chunk_layers(x, c) != topt_chunk_layers(x, c - 1))
+        return 0;
+    const struct topt_layers *t = topt_chunk_layers(x, c);
+    int a = topt_first_piece(x, c - 1), b = topt_first_piece(x, c);
+    int n = topt_first_piece(x, c + 1) - b;
+    if (n != b - a)
+        return 0;
+    for (int i = 0; i < n; i++) {
+        struct topt_piece_bytes held = t->bytes[b + i];
+        held.layer = t->bytes[a + i].layer;
+        if (memcmp(t->spent[a + i].at, t->spent[b + i].at, sizeof t->spent[a].at) ||
+            memcmp(&held, &t->bytes[a + i], sizeof held))
+            return 0;
+    }
+    return 1;
+}
+
+/* Where passes run in pairs: the time, in all micro-batches, in which a chunk's tokens move, less the computing that moving
+ * takes away. */
+static int64_t hidden_ns(const struct topt_stage_state *x, int c)
+{
+    const struct topt_layers *t = topt_chunk_layers(x, c);
+    int64_t ns = 0;
+    for (int u = x->cut[c]; u < x->cut[c + 1] && x->order->pairs; u++)
+        ns += topt_chunk_layers(x, c)->unit[u].exchange_ns;
+    return (int64_t)((1 - topt_dispatch_share(t->settings, t->hw)) * (double)ns);
+}
+
+static int find_chunks(struct topt_stage_state *x)
+{
+    for (int c = 0; c < x->nchunks; c++) {
+        struct topt_chunk *chunk = &x->chunk[c];
+        int64_t late[2];
+        x->like[c] = c;
+        x->hidden_ns[c] = hidden_ns(x, c);
+        if (like_before(x, c)) {
+            *chunk = chunk[-1];
+            x->like[c] = x->like[c - 1];
+            x->late_ns[c] = x->late_ns[c - 1];
+            x->copies_ns[c] = x->copies_ns[c - 1];
+            continue;
+        }
+        x->waited_ns = 0;
+        if (parts_ns(x, c, FORWARD, &chunk->ns[0], &late[0]) ||
+            parts_ns(x, c, BACKWARD, &chunk->ns[1], &late[1]) ||
+            find_bytes(x, c, chunk) || (x->order->splits && find_weights(x, c, chunk)))
+            return -1;
+        x->late_ns[c] = late[0] + late[1];
+        x->copies_ns[c] = x->waited_ns;
+    }
+    return 0;
+}
+
+void topt_stages_bound_passes(struct topt_stage_state *x)
+{
+    for (int c = 0; c < x->nchunks; c++) {
+        x->hidden_ns[c] = hidden_ns(x, c);
+        for (int d = 0; d < 2; d++) {
+            for (int i = 0; i <= TOPT_LINK_COUNT; i++) {
+                int64_t sum = 0;
+                for (int u = x->cut[c]; u < x->cut[c + 1]; u++)
+                    sum += topt_chunk_layers(x, c)->unit[u].ns[d][i];
+                x->chunk[c].ns[d] = topt_max(x->chunk[c].ns[d], sum);
+            }
+        }
+    }
+}
+
+/* The time of a pass forward and one backward that run as one; known already where equal chunks met before. */
+static int find_pair(struct topt_stage_state *x, int f, int b, int64_t *ret)
+{
+    struct topt_chunk_pair *p = x->pairs;
+    f = x->like[f];
+    b = x->like[b];
+    while (p->ns && (p->forward != f || p->backward != b))
+        p++;
+    if (!p->ns) {
+        struct topt_pass_pieces forward = {.time = x->time}, backward;
+        forward.n = pieces_of(x, f, FORWARD, x->time);
+        backward.time = x->time + forward.n;
+        backward.n = pieces_of(x, b, BACKWARD, x->time + forward.n);
+        *p = (struct topt_chunk_pair){f, b, 0};
+        if (topt_step_pair(
+                x->t->schedule, forward, backward,
+                topt_dispatch_share(x->t->settings, topt_chunk_layers(x, f)->hw), &p->ns,
+                x->err))
+            return -1;
+    }
+    *ret = p->ns;
+    return 0;
+}
+
+int topt_stages_find_pairs(struct topt_stage_state *x)
+{
+    int v = x->shape.chunks;
+    size_t n = (size_t)x->nchunks * (size_t)v;
+    x->pair_ns = calloc(n, sizeof *x->pair_ns);
+    x->pairs = calloc(n + 1, sizeof *x->pairs);
+    if (!x->pair_ns || !x->pairs)
+        return topt_nomem(x->err, "pipeline stages");
+    for (int f = 0; f < x->nchunks; f++)
+        for (int own = 0; own < v; own++) {
+            int s = topt_stage_of(x, f), b = topt_chunk_of(x, s, own);
+            int64_t *ns = &x->pair_ns[f * v + own];
+            if (find_pair(x, f, b, ns))
+                return -1;
+            x->saved_ns[s] += (x->chunk[f].ns[0] + x->chunk[b].ns[1] - *ns) / (v * v);
+        }
+    return 0;
+}
+
+/* ---- between stages ------------------------------------------------------------------ */
+
+/* The bytes that one device of a stage sends to its counterpart in the next, at most. */
+static int64_t sent_bytes(const struct topt_stage_state *x)
+{
+    const struct topt_model *m = x->t->model;
+    int64_t most = 0;
+    for (int c = 1; c < x->nchunks; c++) {
+        int t = x->t->units.at[x->cut[c]].tensor, op = m->tensor[t].producer;
+        struct topt_shape shape = topt_tensor_shape(&m->tensor[t]);
+        struct topt_layout l =
+            m->tensor[t].nconsumers > 1
+                ? topt_hub_layout(&x->strategy->hub[t], x->t->mesh)
+                : topt_value_layout(&m->op[op], m->op[op].output,
+                                    &x->strategy->config[op], x->t->mesh);
+        most = topt_max(most, topt_block_bytes(x->t->mesh, x->t->settings, &shape, &l,
+                                               TOPT_ELEM_REAL));
+    }
+    return most;
+}
+
+/* The time in which each device of a stage and its counterpart in another run one collective of the two.  They are inside a
+ * node where all stages of a group fit into one; else the devices of a node share its network.  Between groups of unlike
+ * devices, all devices of a stage share the link. */
+static int64_t between_ns(const struct topt_stage_state *x, int a, int b,
+                          enum topt_collective how, int64_t bytes)
+{
+    const struct topt_mesh *mesh = x->t->mesh;
+    const struct topt_hw *hw = x->of[a]->hw;
+    int stages = 0, steps = how == TOPT_ALL_REDUCE ? 2 : 1; /* the two send half, twice */
+    if (x->of[a] != x->of[b])
+        return topt_hw_between_ns(x->t->whole, bytes * mesh->devices, steps);
+    for (int s = 0; s < x->shape.stages; s++)
+        stages += x->of[s] == x->of[a];
+    int inside = mesh->nodes == 1 && mesh->per_node * stages <= topt_hw_gpus_per_node(hw);
+    struct topt_group pair = inside ? (struct topt_group){1, 2, mesh->per_node}
+                                    : (struct topt_group){2, 1, mesh->per_node};
+    return topt_hw_collective_ns(hw, how, pair, bytes);
+}
+
+/* The time after each stage's last pass.  Gradients of a table that the first and the last stage share are summed there. */
+static int find_ends(struct topt_stage_state *x)
+{
+    int64_t more = 0, sent = sent_bytes(x);
+    for (int c = 0; c < x->nchunks; c++) {
+        int64_t with, late, without = x->chunk[c].ns[1];
+        if (c && !topt_stages_unlike(x))
+            x->send_ns[c] = x->send_ns[0];
+        else if (c + 1 < x->nchunks)
+            x->send_ns[c] = between_ns(x, topt_stage_of(x, c), topt_stage_of(x, c + 1),
+                                       TOPT_PERMUTE, sent);
+        if (x->like[c] == c) {
+            if (parts_ns(x, c, BACKWARD | ENDS, &with, &late))
+                return -1;
+            more = topt_max(with - without, (int64_t)0);
+        }
+        x->end_ns[topt_stage_of(x, c)] += more;
+    }
+    if (topt_stages_share(x)) {
+        int64_t bytes = x->t->stays[0][TOPT_CLASS_GRAD];
+        int last = x->shape.stages - 1;
+        int64_t ns = between_ns(x, 0, last, TOPT_ALL_REDUCE, bytes);
+        x->end_ns[0] += ns;
+        x->end_ns[last] += ns;
+    }
+    return 0;
+}
+
+int topt_stages_find_passes(struct topt_stage_state *x)
+{
+    return find_chunks(x) || find_ends(x) ? -1 : 0;
+}
