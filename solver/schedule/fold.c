@@ -1,12 +1,11 @@
 /* fold.c - schedules whose middle repeats.
  *
- * A few periods are laid out and run.  The last one stands beside the end, and the first ones
- * beside the beginning.  Where in the three before the last every task is ready, starts and ends
- * by the same shift later than in the period before, whatever is under way when a period begins
- * is alike, too, and so is each further period; as long as nothing from before is under way any
- * more, and nothing that is not laid out would be.  Where tasks are known to depend on none but those
- * of a few periods before, so many more periods that are alike say the same.  Until then twice as many
- * are laid out. */
+ * A few periods are laid out and run; twice as many, until they repeat.  The first periods are beside the beginning, and
+ * the last one is beside the end, so the three before the last are compared.  They repeat where every task is ready,
+ * starts and ends by the same shift later than in the period before.  Then all further periods repeat too, provided that
+ * no task from before the three is still under way, and that none of the three would still be under way in a period that
+ * is not laid out.  Where 'reach' bounds how many periods back a task depends on others, as many more periods that repeat
+ * prove the same. */
 #include "topt_minmax.h"
 #include "topt_schedule.h"
 
@@ -65,7 +64,7 @@ static int64_t earliest_ready(const struct folding *f, int64_t k)
     return ns;
 }
 
-/* The latest end of the tasks from 'first' on, to those of period 'to'. */
+/* The latest end of the tasks from number 'first' to the end of period 'to'. */
 static int64_t latest_end(const struct folding *f, int first, int64_t to)
 {
     int64_t ns = 0;
@@ -74,8 +73,8 @@ static int64_t latest_end(const struct folding *f, int first, int64_t to)
     return ns;
 }
 
-/* Are the three periods before the last alike, is what came before them over, and would they be
- * over before a period after the last one begins? */
+/* Do the three periods before the last repeat, are all tasks before them over, and would they be over before a period
+ * behind the last one begins? */
 static int is_periodic(const struct folding *f, int64_t periods, int64_t *ret_ns)
 {
     int64_t last = periods - 2, first = last - 2, ns, before;
@@ -91,7 +90,7 @@ static int is_periodic(const struct folding *f, int64_t periods, int64_t *ret_ns
            latest_end(f, f->from[first], last) <= earliest_ready(f, last) + 2 * ns;
 }
 
-/* The last period's time, by a schedule of one less; then that of all again. */
+/* The time that the last period adds, by a schedule with one period less; leaves the schedule of all. */
 static int by_difference(struct folding *f, int64_t periods, int64_t *ret_ns)
 {
     if (lay_out(f, periods - 1))

@@ -1,7 +1,7 @@
-/* order.c - see topt_order.h.
+/* order.c - pipeline schedules as parts of passes that repeat.
  *
- * Passes are written as letters, each with the line that it is of: f forward, b backward, i backward
- * but for the gradients of parameters, w these.  A line is a chunk of a V; else all chunks. */
+ * A pass is written as a letter and its line: f forward, b backward, i backward without the gradients of
+ * parameters, w these gradients.  In a V each chunk is a line; else all chunks are line 0. */
 #include "topt_order.h"
 #include "topt_named.h"
 #include "topt_minmax.h"
@@ -18,7 +18,7 @@ static void count(struct topt_order_count *c, char pass, int line, int64_t times
         c->weights[line] += times;
 }
 
-/* So many turns more, which go round in 'passes'. */
+/* Appends a part of so many turns, which cycle through 'passes'. */
 static void then(struct topt_order_plan *p, const char *passes, int64_t turns)
 {
     if (turns <= 0)
@@ -43,8 +43,9 @@ static int64_t passes_of(const struct topt_order_shape *p)
     return p->chunks * p->micro_batches;
 }
 
-static void after_so_many(const struct topt_order_shape *p, int64_t ahead,
-                          struct topt_order_plan *ret)
+/* One forward and one backward pass in turn, after some forward passes. */
+static void plan_in_turn(const struct topt_order_shape *p, int64_t ahead,
+                         struct topt_order_plan *ret)
 {
     int64_t all = passes_of(p);
     ahead = topt_min(ahead, all);
@@ -58,23 +59,23 @@ static void plan_gpipe(const struct topt_order_shape *p, int stage,
                        struct topt_order_plan *ret)
 {
     (void)stage;
-    after_so_many(p, p->micro_batches, ret);
+    plan_in_turn(p, p->micro_batches, ret);
 }
 
 static void plan_1f1b(const struct topt_order_shape *p, int stage,
                       struct topt_order_plan *ret)
 {
-    after_so_many(p, p->stages - stage, ret);
+    plan_in_turn(p, p->stages - stage, ret);
 }
 
 static void plan_interleaved(const struct topt_order_shape *p, int stage,
                              struct topt_order_plan *ret)
 {
-    after_so_many(p, 2 * (p->stages - stage - 1) + (p->chunks - 1) * ret->group + 1, ret);
+    plan_in_turn(p, 2 * (p->stages - stage - 1) + (p->chunks - 1) * ret->group + 1, ret);
 }
 
-/* Gradients of parameters wait for as many passes as there are stages before, and fill the time in which
- * those would wait. */
+/* Gradients of parameters are made as many passes late as there are stages before, and fill the time in which the
+ * stage would wait for those. */
 static void plan_zb(const struct topt_order_shape *p, int stage,
                     struct topt_order_plan *ret)
 {
@@ -107,13 +108,13 @@ static void plan_zbv(const struct topt_order_shape *p, int stage,
     then(ret, "w0", before);
 }
 
-/* From the middle of the last backward passes on gradients of parameters are made apart, first those that
- * have waited longest. */
+/* From the middle of the last backward passes on, gradients of parameters are made apart; those that have waited
+ * longest come first. */
 static void plan_dualpipe_v(const struct topt_order_shape *p, int stage,
                             struct topt_order_plan *ret)
 {
-    int one =
-        ret->order->pairs; /* a pass backward comes before the one that it runs with */
+    /* a pass backward comes before the one that it runs with */
+    int one = ret->order->pairs;
     static const char *const parts[] = {"i0i1", "i1i0"};
     static const char *const taking_turns[] = {"w0i0w1i0", "w1i0w0i0"};
     static const char *const weights[] = {"w0w1", "w1w0"};
@@ -260,7 +261,7 @@ int64_t topt_order_ahead(const struct topt_order_plan *p, int own)
     return p->ahead / round * p->group + topt_max(n, 0);
 }
 
-/* Is the pass at that place of a part's cycle one backward that runs as one with the pass forward after it? */
+/* Is the pass at place 'at' of a cycle a backward pass that runs as one with the forward pass after it? */
 static int begins_pair(const struct topt_order_plan *p, const struct topt_order_part *x,
                        int at)
 {

@@ -1,9 +1,9 @@
 /* pipeline.c - passes of micro-batches through stages as tasks.
  *
- * Each stage is a chain of passes in the order of its row; links carry what goes down and what goes up
- * at once.  Micro-batches of which every stage has one
- * group forward and one backward in turn are the periods that are folded; passes depend on others of
- * the same period or of the one before. */
+ * Each stage is a chain of passes in the order of its row.  Links carry activations down and gradients up at
+ * the same time.  While every stage runs a group of micro-batches forward and one backward in turn, groups are
+ * the periods of a folded schedule (topt_schedule_fold); a pass depends on passes of its own period and of the
+ * one before. */
 #include "topt_pipeline.h"
 #include "topt_array.h"
 #include "topt_minmax.h"
@@ -17,20 +17,20 @@ struct pipe {
     const struct topt_pipeline *p;
     const struct topt_order *order;
     struct topt_schedule *s;
-    struct topt_order_shape
-        shape;        /* of what is laid out: fewer micro-batches, where folded */
-    int64_t group;    /* micro-batches of a period */
-    int64_t periods;  /* that repeat, of the whole step */
-    int64_t laid_out; /* ... of these */
-    int64_t rows;     /* micro-batches that are under way at once, at most */
+    /* as laid out: with fewer micro-batches, where folded */
+    struct topt_order_shape shape;
+    int64_t group;                /* micro-batches of a period */
+    int64_t periods;              /* of the whole step */
+    int64_t laid_out;             /* periods that the schedule has */
+    int64_t rows;                 /* micro-batches that are under way at once, at most */
     struct topt_order_plan *plan; /* by stage */
     int *chain;                   /* ... its last task; -1: none */
     int64_t *turn;                /* ... the number of its next pass */
-    /* By chunk and micro-batch: the task after which the next chunk has what it made, and the passes
-     * that it keeps bytes from, forward and the first part of backward; 0: none yet, else its number and
-     * one. */
+    /* By direction, and of that by chunk and micro-batch: the task after which the next chunk has this one's output;
+     * and the pass from which on the chunk keeps bytes (backward: the first part of two).  A task is stored as its number
+     * and 1; 0: there is none yet. */
     int *sent[2], *kept[2];
-    int *left; /* by micro-batch: chunks whose last pass is yet to come */
+    int *left; /* by micro-batch: chunks that it has yet to leave */
     struct topt_error *err;
 };
 
@@ -43,7 +43,7 @@ static int *at(const struct pipe *x, int *of, int chunk, int64_t micro_batch)
                (size_t)chunk];
 }
 
-/* The next task of a stage's chain; its number, or -1. */
+/* Adds a task of a stage after the task 'before'; its number, or -1. */
 static int follow(struct pipe *x, int stage, int64_t ns, int before)
 {
     struct topt_task t = {.ns = ns, .owner = stage};
@@ -51,7 +51,7 @@ static int follow(struct pipe *x, int stage, int64_t ns, int before)
     return task < 0 || topt_schedule_after(x->s, task, before, x->err) ? -1 : task;
 }
 
-/* Where somebody asks, a task is written down; its times follow when all are known. */
+/* Writes a pass down, where that is asked for; its times follow after the run. */
 static int note(struct pipe *x, struct topt_stage_pass pass)
 {
     struct topt_passes *to = x->p->passes;
@@ -69,7 +69,7 @@ static int hold(struct pipe *x, int64_t bytes, enum topt_held component, int fro
     return topt_schedule_hold(x->s, &h, x->err);
 }
 
-/* The bytes of a chunk's pass; what it keeps is held until its last one. */
+/* Holds the bytes of a pass while it runs, and with a chunk's last pass those kept from the earlier ones on. */
 static int hold_pass(struct pipe *x, const struct topt_chunk *c,
                      const struct topt_turn *t, int task, const int *const kept[2])
 {
@@ -96,7 +96,7 @@ static int64_t pass_ns(const struct topt_chunk *c, const struct topt_turn *t)
                                          : c->ns[t->backward];
 }
 
-/* What a pass made is on its way to the chunk that reads it, or there, if that is of the same stage. */
+/* Sends the output of a pass to the chunk that reads it, unless that is on the same stage. */
 static int send(struct pipe *x, int stage, int from, int to, int task, int *ret)
 {
     int sent = task;
@@ -111,7 +111,7 @@ static int send(struct pipe *x, int stage, int from, int to, int task, int *ret)
     return 0;
 }
 
-/* A chunk is through with a micro-batch, which leaves its place to a later one after all are. */
+/* A micro-batch leaves a chunk for the last time.  When it has left all chunks, a later one takes its row. */
 static void let_go(struct pipe *x, int64_t micro_batch)
 {
     size_t n = (size_t)(x->shape.stages * x->shape.chunks);
@@ -135,15 +135,15 @@ static int enter(struct pipe *x, int64_t micro_batch)
     return 0;
 }
 
-/* A pass of a stage, and what it waits for. */
+/* A pass of a stage through the chunk 'own'. */
 struct visit {
     struct topt_turn turn;
-    int own, to, writes,
-        given; /* 'to', where it 'writes': the chunk that reads what it makes */
-    int *kept[2];
+    int own, writes, to; /* where it 'writes', 'to' is the chunk that reads its output */
+    int given;           /* the task that sends its input, as in pipe.sent */
+    int *kept[2];        /* of its chunk and micro-batch, in pipe.kept */
 };
 
-/* The 'i'th pass of a stage: 1; 0 where what it reads is not made yet. */
+/* The 'i'th pass of a stage; returns 0 where its input is not made yet, else 1. */
 static int visit(const struct pipe *x, int stage, int64_t i, struct visit *v)
 {
     struct topt_turn t = topt_order_turn(&x->plan[stage], i);
@@ -160,7 +160,7 @@ static int visit(const struct pipe *x, int stage, int64_t i, struct visit *v)
     return !((reads && !v->given) || (t.backward && !*v->kept[0]));
 }
 
-/* The pass is that task. */
+/* Makes 'task' the pass: with its input, its bytes and its output. */
 static int make(struct pipe *x, int stage, struct visit *v, int task)
 {
     const struct topt_turn *t = &v->turn;
@@ -182,7 +182,7 @@ static int make(struct pipe *x, int stage, struct visit *v, int task)
     return 0;
 }
 
-/* The next pass of a stage, or two that run as one: 1; 0 where what is read is not made yet; -1. */
+/* Adds the next pass of a stage, or two that run as one, and returns 1; 0 where an input is not made yet; -1: failed. */
 static int pass(struct pipe *x, int stage)
 {
     struct visit v[2];
@@ -204,8 +204,7 @@ static int pass(struct pipe *x, int stage)
     return 1;
 }
 
-/* Each stage's passes before the turn 'last', as far as what they read is made by passes before
- * that. */
+/* Adds each stage's passes before the turn 'last', as far as passes before that turn make their inputs. */
 static int passes_until(struct pipe *x, int64_t last)
 {
     for (int more = 1; more;) {
@@ -223,7 +222,7 @@ static int passes_until(struct pipe *x, int64_t last)
     return 0;
 }
 
-/* The stages' orders with so many micro-batches. */
+/* Plans the orders of all stages for so many micro-batches. */
 static void plan_orders(struct pipe *x, int64_t micro_batches)
 {
     x->shape.micro_batches = micro_batches;
@@ -262,7 +261,7 @@ static int period(void *of, struct topt_schedule *s, int64_t k, struct topt_erro
     return x->periods ? passes_until(x, (k + 1) * turns_of_period(x)) : 0;
 }
 
-/* The step ends as one of only so many micro-batches as were laid out and are left. */
+/* The step ends like one of as many micro-batches as are laid out: those of the periods, and those behind them. */
 static int end(void *of, struct topt_schedule *s, struct topt_error *err)
 {
     struct pipe *x = of;
@@ -305,8 +304,7 @@ static int check(const struct topt_pipeline *p, const struct topt_order *o,
     return 0;
 }
 
-/* Periods end before the first stage whose passes no longer repeat, and leave as many micro-batches as
- * the order needs. */
+/* Periods end where the passes of the first stage cease to repeat, and leave as many micro-batches as the order needs. */
 static void plan_periods(struct pipe *x)
 {
     const struct topt_order *o = x->order;

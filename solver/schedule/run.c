@@ -1,9 +1,8 @@
 /* run.c - a schedule's tasks run in time.
  *
- * Time goes from one end of a task to the next.  A task that waits for nothing any more joins
- * the queue of what it needs: its owner's device, the links for communication that is waited
- * for, or those for asynchronous communication.  But where a device computes beside a move, and
- * so at less than its rate, all times are sums of integers. */
+ * Time goes from one end of a task to the next.  A task that waits for nothing any more joins a queue of its owner:
+ * that of the device, of communication that computing waits for, or of asynchronous communication.  All times are sums of
+ * integers, except where a device computes beside a move, and so at less than its rate. */
 #include "topt_minmax.h"
 #include "topt_schedule.h"
 
@@ -11,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The resources of one owner, each of which runs one task at a time.  An asynchronous task that takes
- * several links is at the first. */
+/* The resources of an owner, each of which runs one task at a time.  An asynchronous task that takes several links
+ * runs on the first of them. */
 enum { DEVICE, WAITED, ASIDE, RUNNERS = ASIDE + TOPT_LINKS };
 enum { LINKS = (1 << TOPT_LINK_COUNT) - 1, ALL = (1 << TOPT_LINKS) - 1 };
 
@@ -28,9 +27,9 @@ struct queue {
 };
 
 struct owner {
-    struct queue device, waited,
-        async[ALL + 1]; /* the last by the links that tasks take */
-    unsigned empty;     /* those without tasks, a bit each */
+    /* the last by the links that tasks take */
+    struct queue device, waited, async[ALL + 1];
+    unsigned empty; /* asynchronous queues without tasks, a bit each */
     struct runner at[RUNNERS];
 };
 
@@ -38,11 +37,12 @@ struct engine {
     struct topt_schedule *s;
     int64_t now;
     double beside; /* rate of computing beside a move */
-    int runners;   /* those that some task needs are before this */
+    int runners;   /* resources from this one on are not used by any task */
     struct owner *owner;
     struct queue ended;
-    int *next;              /* by task: the one after it in its queue */
-    int nrun, ncome, place; /* places in the order of starts and ends that are taken */
+    int *next;       /* by task: the one after it in its queue */
+    int nrun, ncome; /* tasks that have ended, and that have joined a queue */
+    int place;       /* the next place in the order of starts and ends */
 };
 
 /* ---- queues ------------------------------------------------------------------------ */
@@ -64,7 +64,7 @@ static int take(struct engine *e, struct queue *q)
     return task;
 }
 
-/* A task that has nothing to wait for any more. */
+/* A task that waits for nothing any more joins its queue. */
 static void come(struct engine *e, int task)
 {
     struct topt_task *t = &e->s->task[task];
@@ -117,7 +117,7 @@ static int links_of(const struct engine *e, const struct runner *r)
     return r->task < 0 ? 0 : e->s->task[r->task].links;
 }
 
-/* The links whose first task came before those of the others in 'asked'. */
+/* Of the queues in 'asked', the one whose first task came before those of the others. */
 static int first_asked(const struct engine *e, const struct owner *o, unsigned asked)
 {
     int first = __builtin_ctz(asked);
@@ -130,8 +130,8 @@ static int first_asked(const struct engine *e, const struct owner *o, unsigned a
     return first;
 }
 
-/* Tasks take links in the order in which they came: none takes a link for which an earlier
- * one waits, and so of those that take the same links the first alone may start. */
+/* Starts asynchronous tasks in the order in which they came.  A task must not take a link for which an earlier one
+ * waits, so of the tasks that take the same links only the first may start. */
 static void start_async(struct engine *e, struct owner *o)
 {
     int claimed = 0;
@@ -169,8 +169,8 @@ static int64_t end_of(const struct engine *e, const struct runner *r)
     return e->now + (r->rate < 1 ? (int64_t)ceil((double)r->left / r->rate) : r->left);
 }
 
-/* While nothing is computed, what moves is exposed: what computing waits for, or else the first
- * asynchronous task. */
+/* While the device computes nothing, communication is exposed: the one that computing waits for, or else the first
+ * asynchronous one. */
 static void expose(struct engine *e, struct owner *o, int64_t ns)
 {
     if (o->at[DEVICE].task >= 0)
@@ -193,7 +193,7 @@ static void advance(struct engine *e, struct runner *r, int64_t to)
         r->left -= passed;
 }
 
-/* To the next end of a task; 0 where nothing runs. */
+/* Advances the time to the next end of a task; returns 0 where no task runs. */
 static int step(struct engine *e)
 {
     int64_t next = INT64_MAX;
@@ -229,15 +229,15 @@ static int step(struct engine *e)
     return 1;
 }
 
-/* Tasks that wait for nothing come first, in the order in which they were added; those that end
- * at once make no other task come before these have come. */
+/* Tasks that wait for nothing join their queues first, in the order in which they were added, before the end of one that
+ * takes no time can release others. */
 static void run(struct engine *e)
 {
     struct topt_schedule *s = e->s;
     struct queue first = {-1, -1};
     e->ended = first;
-    memset(e->owner, -1,
-           (size_t)s->owners * sizeof *e->owner); /* no tasks in any place */
+    /* -1: no task in any place. */
+    memset(e->owner, -1, (size_t)s->owners * sizeof *e->owner);
     for (int i = 0; i < s->n; i++)
         if (s->waits[i] == 0)
             push(e, &first, i);
@@ -248,7 +248,7 @@ static void run(struct engine *e)
         ;
 }
 
-/* Tasks one by one, each when all is over that it waits for. */
+/* The times of a chained schedule: each task starts when all that it waits for has ended. */
 static void add_up(struct topt_schedule *s)
 {
     s->time_ns = 0;

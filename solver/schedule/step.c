@@ -1,7 +1,8 @@
 /* step.c - a step of training as tasks, by units.
  *
- * Computing, and the communication that it waits for, is a chain.  A micro-batch visits each
- * unit twice, forward and backward, but the last one once, where the passes meet.
+ * Computing, with the communication that it waits for, is a chain of tasks; asynchronous communication and copies
+ * run beside it.  A micro-batch visits each unit twice, forward and backward, but the last unit once, where the
+ * passes meet.
  *
  *     host        | 1 | 2 | 3 | 2 | 1 |
  *     computing   | unit 1 | unit 2 | unit 3, both passes | unit 2 | unit 1 |
@@ -26,22 +27,24 @@ struct step {
     struct topt_schedule *s;
     int chain;         /* the last task on it; -1: none yet, as all tasks here */
     int begun, opened; /* the chain when the visited unit began, and the one before it */
-    int awaited[4], nawaited; /* what the next task of the chain waits for, too */
-    int reducing[2];          /* the last reductions */
-    int saving[2];            /* ... and copies to the host, of groups of pieces */
-    int loading[2];           /* where backward began the groups that came from there */
-    int group;                /* ... the last of these */
-    int *there;               /* by piece: the task that gathers its parameters */
-    int *forward, *backward;  /* ... what it computes */
-    int *reduced;             /* ... the reduction of its gradients */
-    int *saved, *loaded;      /* ... the copies of what it keeps, to the host and back */
-    int ahead; /* the first task of the unit before, whose work the gather runs beside */
+    int awaited[4], nawaited; /* more tasks that the chain's next one waits for */
+    int reducing[2];          /* the reductions of the last two units */
+    int saving[2];           /* the copies to the host of the last two groups of pieces */
+    int loading[2];          /* the chain when backward began the last two such groups */
+    int group;               /* ... and the last of these */
+    int *there;              /* by piece: the task that gathers its parameters */
+    int *forward, *backward; /* ... the tasks that compute */
+    int *reduced;            /* ... the reduction of its gradients */
+    int *saved, *loaded;     /* ... the copies of its activations, to the host and back */
+    int ahead; /* the first task of the unit before, beside which this one is gathered */
     int last;  /* the last piece whose parameters are gathered; -1: none are */
     int again; /* the first task of the layer that is recomputed */
     int64_t reducing_bytes; /* of the unit before: the copy that is reduced */
-    /* When the host has started the kernels so far, and when the device would end them without
-     * asynchronous communication; how long it has waited for the host, and in the last micro-batch. */
-    int64_t host, device, late, late_again;
+    int64_t host;           /* when the host has started the kernels so far */
+    /* ... and when the device would end them, without asynchronous communication */
+    int64_t device;
+    /* so long it waited for the host, and in the last micro-batch */
+    int64_t late, late_again;
     struct topt_error *err;
 };
 
@@ -62,8 +65,8 @@ void topt_piece_time_add(struct topt_piece_time *sum, const struct topt_piece_ti
 
 /* ---- tasks ------------------------------------------------------------------------- */
 
-/* The next task of the chain. */
-static int link_up(struct step *x, const struct topt_task *t)
+/* Appends a task to the chain. */
+static int append(struct step *x, const struct topt_task *t)
 {
     int task = topt_schedule_add(x->s, t, x->err);
     int rc = task < 0 || topt_schedule_after(x->s, task, x->chain, x->err);
@@ -74,27 +77,27 @@ static int link_up(struct step *x, const struct topt_task *t)
     return rc ? -1 : 0;
 }
 
-/* ... where it takes time, or is one that bytes are told of. */
+/* ... where it takes time, or bytes of computing are asked for. */
 static int follow(struct step *x, int64_t ns, uint8_t links)
 {
     struct topt_task t = {.ns = ns, .links = links};
-    return ns || (x->bytes && !links) ? link_up(x, &t) : 0;
+    return ns || (x->bytes && !links) ? append(x, &t) : 0;
 }
 
-/* The chain goes on no earlier than after 'task', too. */
+/* Makes the chain's next task wait for 'task', too. */
 static int wait_for(struct step *x, int task)
 {
     static const struct topt_task nothing = {.ns = 0};
     enum { ROOM = sizeof x->awaited / sizeof *x->awaited };
     if (task < 0)
         return 0;
-    if (x->nawaited == ROOM && link_up(x, &nothing))
+    if (x->nawaited == ROOM && append(x, &nothing))
         return -1;
     x->awaited[x->nawaited++] = task;
     return 0;
 }
 
-/* Asynchronous communication after 'before'; *ret stays where it takes no time. */
+/* Adds asynchronous communication after the task 'before'; *ret stays where it takes no time. */
 static int move(struct step *x, int64_t ns, uint8_t links, int before, int *ret)
 {
     struct topt_task t = {.ns = ns, .links = links, .async = 1};
@@ -107,7 +110,7 @@ static int move(struct step *x, int64_t ns, uint8_t links, int before, int *ret)
     return 0;
 }
 
-/* A copy between host and device, or the host's work, after 'before'; *ret stays where it takes no time. */
+/* Adds a copy between host and device, or the host's work, likewise. */
 static int copy(struct step *x, int64_t ns, enum topt_link link, int before, int *ret)
 {
     return move(x, ns, (uint8_t)(1 << link), before, ret);
@@ -121,7 +124,7 @@ static int hold(struct step *x, enum topt_held component, int64_t bytes, int fro
     return topt_schedule_hold(x->s, &h, x->err);
 }
 
-/* Bytes that a piece has beside what it keeps, while its task runs. */
+/* Holds the bytes that a piece has beside those that it keeps, while its task runs. */
 static int hold_work(struct step *x, int p, int backward, int task)
 {
     const struct topt_piece_bytes *b = &x->bytes[p];
@@ -146,7 +149,7 @@ static int hold_backward(struct step *x, int p)
             hold(x, TOPT_HELD_GRADIENT, b->gradient, task, -1));
 }
 
-/* Buffers of the layer whose pass is over. */
+/* Holds the buffers of a unit whose pass is over. */
 static int hold_unit(struct step *x, int from, int to, int backward)
 {
     int64_t gathered = 0, reduced = 0;
@@ -171,15 +174,15 @@ static int hold_unit(struct step *x, int from, int to, int backward)
     return rc || hold(x, TOPT_HELD_BUFFERS, gathered, begin, last);
 }
 
-/* Buffers of what stands outside of layers.  When backward is over its gradients are copied for their
- * reduction and freed, but for the last that was made, to which backward still refers; then the
- * rank's part of them comes beside the copy. */
+/* Holds the buffers of pieces outside of layers.  When backward is over, their gradients are copied for the reduction
+ * and freed, except for the last that was made, to which backward still refers; then the rank's part of them is
+ * allocated beside the copy. */
 static int hold_outside(struct step *x)
 {
     static const struct topt_task nothing = {.ns = 0};
-    int begin = x->forward[0], over = x->chain, rc = link_up(x, &nothing), first = 1;
+    int begin = x->forward[0], over = x->chain, rc = append(x, &nothing), first = 1;
     int copied = x->chain;
-    rc = rc || link_up(x, &nothing);
+    rc = rc || append(x, &nothing);
     for (int p = 0; p < x->n && !rc; p++) {
         const struct topt_piece_bytes *b = &x->bytes[p];
         if (!b->outside)
@@ -222,7 +225,7 @@ static int gather(struct step *x, int from, int to, enum topt_during part)
     return 0;
 }
 
-/* A piece computes, in one of so many rounds, once the host has started the kernels before it. */
+/* Appends a piece's computing in one of 'rounds' micro-batches, after a wait where the host is late with kernels. */
 static int compute(struct step *x, const struct topt_part_time *t, int64_t rounds)
 {
     x->host = t->asks ? topt_max(x->host, x->device) : x->host;
@@ -233,7 +236,7 @@ static int compute(struct step *x, const struct topt_part_time *t, int64_t round
     return follow(x, late, 1 << TOPT_LINK_HOST) || follow(x, ns, 0) ? -1 : 0;
 }
 
-/* Forward, what a piece reads is moved before it computes. */
+/* Forward, a piece's inputs are moved before it computes. */
 static int go_forward(struct step *x, int p)
 {
     const struct topt_part_time *t = &x->piece[p].at[TOPT_DURING_FORWARD];
@@ -255,7 +258,7 @@ static int go_forward(struct step *x, int p)
     return x->bytes ? hold_work(x, p, 0, x->chain) : 0;
 }
 
-/* Backward, gradients of what it read are moved after that. */
+/* Backward, the gradients of its inputs are moved after that. */
 static int go_backward(struct step *x, int p)
 {
     const struct topt_part_time *t = &x->piece[p].at[TOPT_DURING_BACKWARD];
@@ -300,6 +303,7 @@ static int pass(struct step *x, int from, int to, enum topt_during part)
     return x->bytes ? hold_unit(x, from, to, back) : 0;
 }
 
+/* The chain comes to the next unit. */
 static void enter(struct step *x)
 {
     x->opened = x->begun;
@@ -334,7 +338,7 @@ static int all_backward(struct step *x)
     return x->bytes ? hold_outside(x) : 0;
 }
 
-/* The only stage takes up a micro-batch after the one before. */
+/* Appends a micro-batch, the period of the schedule. */
 static int add_micro(void *of, struct topt_schedule *s, int64_t k, struct topt_error *err)
 {
     struct step *x = of;
@@ -370,7 +374,8 @@ static int begin(void *of, struct topt_schedule *s, struct topt_error *err)
     return 0;
 }
 
-/* The host's optimizer, after the copies of all gradients, piece by piece; each piece's parameters go back. */
+/* The host's optimizer, piece by piece, after all gradients are copied to the host; each piece's parameters then go
+ * back. */
 static int update_on_host(struct step *x)
 {
     static const struct topt_task nothing = {.ns = 0};
@@ -394,7 +399,7 @@ static int update_on_host(struct step *x)
     return 0;
 }
 
-/* Gradients that were added up go as soon as the last backward of their unit is over. */
+/* Accumulated gradients are reduced as soon as the last backward pass of their unit is over. */
 static int end(void *of, struct topt_schedule *s, struct topt_error *err)
 {
     struct step *x = of;
@@ -461,7 +466,7 @@ int topt_step_run(struct topt_schedule *s, const struct topt_training_step *step
 
 /* ---- two passes at once -------------------------------------------------------------- */
 
-/* A pass is a chain: forward, tokens move before the piece computes, backward after it. */
+/* Adds a pass as a chain of its own: forward, tokens move before a piece computes, backward after it. */
 static int lay_out(struct topt_schedule *s, struct topt_pass_pieces of,
                    enum topt_during part, int64_t *host, struct topt_error *err)
 {

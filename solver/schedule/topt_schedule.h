@@ -63,8 +63,8 @@ struct topt_task_edge {
 
 struct topt_schedule {
     int owners;
-    /* Tasks were added after those that they wait for, and wait for all that they would share something
-     * with, so that times follow from edges alone. */
+    /* Tasks are added after those that they wait for, and wait for every task that they would share a resource with,
+     * so that times follow from edges alone. */
     int chained;
     double share; /* of a device, which asynchronous communication takes from computing */
     int n, cap;
@@ -98,9 +98,9 @@ int topt_schedule_hold(struct topt_schedule *s, const struct topt_hold *h,
  * other in a circle. */
 int topt_schedule_run(struct topt_schedule *s, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Add to 'ret', by owner and of each by component, of which there are so many, the bytes that the owner
- * holds when it holds most, after a run.  Tasks take and return bytes in the order in which they start and end; at one time, ends come
- * before the starts that follow from them, as a caching allocator reuses what was freed. */
+/* Adds to 'ret', by owner and component, the bytes that each owner holds when it holds most, after a run.  Tasks take and
+ * return bytes in the order in which they start and end.  At one time, ends come before the starts that follow from them,
+ * as a caching allocator reuses freed memory. */
 int topt_schedule_peak(const struct topt_schedule *s, int components, int64_t *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
@@ -112,20 +112,19 @@ struct topt_periodic {
     int (*begin)(void *of, struct topt_schedule *s, struct topt_error *err);
     int (*period)(void *of, struct topt_schedule *s, int64_t k, struct topt_error *err);
     int (*end)(void *of, struct topt_schedule *s, struct topt_error *err);
-    /* Tasks wait for, and share links with, none but those of so many periods before; 0: that is not
-     * known. */
+    /* Tasks wait for, and share links with, only tasks of up to so many periods before; 0: not known. */
     int reach;
 };
 
 struct topt_folded {
     int64_t laid_out;  /* periods that the schedule has */
-    int64_t period_ns; /* of each of the others */
-    int from, to;      /* tasks of the period that the others repeat */
+    int64_t period_ns; /* the time of each of the other periods */
+    int from, to;      /* tasks of the period that these repeat */
 };
 
-/* Lay out as many periods as it takes until they repeat, at most all and, but for a few, no more
- * than 'max_tasks' tasks; run them.  'time_ns' is that of all periods.  Where periods do not
- * repeat within max_tasks, each of the others takes as long as the last one. */
+/* Lays out as many periods as it takes until they repeat, at most all and about 'max_tasks' tasks, and runs them.
+ * 'time_ns' is the time of all periods.  Where periods do not repeat within max_tasks, each of the others takes as long
+ * as the last one. */
 int topt_schedule_fold(struct topt_schedule *s, const struct topt_periodic *p,
                        int max_tasks, struct topt_folded *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;

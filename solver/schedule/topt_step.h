@@ -17,16 +17,17 @@ enum topt_during {
     TOPT_DURING_COUNT
 };
 
-/* The time that a unit takes in one part of a step, in all micro-batches together; links as bits of
- * enum topt_link. */
-/* Those that add up:
- * compute_ns; weights_ns, of it gradients of parameters, which nothing waits for;
- * waited_ns, communication that computing waits for; exchange_ns, of it tokens that go to experts, or back;
- * asynchronous: gather_ns, its parameters come before it computes, and reduce_ns, its gradients go after that;
- * host_ns, in which the host starts its kernels, beside the device;
- * what rests on the host, by asynchronous copies: fetch_ns of parameters from there, before they are gathered, put_ns
- * of gradients to there, after their reduction, save_ns, forward of what backward reads to there, backward of that from
- * there; at the end gradients go, the host's own optimizer works (update_ns), and new parameters come. */
+/* The times of a unit in one part of a step, in all micro-batches together, that add up:
+ *     compute_ns    computing; of it weights_ns for the gradients of parameters, for which nothing waits
+ *     waited_ns     communication that computing waits for; of it exchange_ns for tokens that go to experts, or back
+ *     gather_ns     asynchronous: its parameters come before it computes
+ *     reduce_ns     ... and its gradients go after that
+ *     host_ns       the host starts its kernels, beside the device
+ * and asynchronous copies of what rests on the host:
+ *     fetch_ns      parameters from there, before they are gathered; at the end of a step, updated ones
+ *     put_ns        gradients to there, after their reduction
+ *     save_ns       activations: forward to there, backward from there
+ *     update_ns     at the end of a step, the host's own optimizer */
 #define TOPT_PART_TIMES(X)                                                               \
     X(compute_ns)                                                                        \
     X(weights_ns)                                                                        \
@@ -37,35 +38,36 @@ enum topt_during {
 struct topt_part_time {
     TOPT_PART_TIMES(TOPT_PART_MEMBER)
     int64_t asks; /* not 0: first the host waits for the device, which tells it sizes */
-    /* of waited_ns, what backward waits before it computes, not after */
+    /* of backward's waited_ns, the part before it computes, not after */
     int64_t ahead_ns;
+    /* bits of enum topt_link */
     uint8_t waited_links, gather_links, reduce_links, exchange_links;
 };
 struct topt_piece_time {
-    int unit; /* pieces of one stand side by side */
-    /* What backward reads of pieces of one goes to the host and comes back together: back when backward begins the group
-     * before; forward waits for the copies of the group before the last, unless it is negative. */
+    int unit; /* pieces of one unit stand side by side */
+    /* Activations of a group's pieces go to the host and come back together: back when backward begins the group behind.
+     * Unless it is negative, forward waits before a group for the copies of the group before the last. */
     int group;
     struct topt_part_time at[TOPT_DURING_COUNT];
 };
 
-/* Add what another piece of the same unit takes. */
+/* Adds the times of another piece of the same unit. */
 void topt_piece_time_add(struct topt_piece_time *sum, const struct topt_piece_time *more);
 
-/* The bytes of a piece in one micro-batch, beside those that a device always holds. */
+/* The bytes of a piece in one micro-batch, beside those that a device holds throughout. */
 struct topt_piece_bytes {
-    int layer;     /* pieces of one layer are recomputed at once; -1: in none */
-    int outside;   /* of layers: its parameters stay gathered until backward is over */
-    int64_t kept;  /* from its forward to its backward */
-    int64_t saved; /* ... of which what is copied to the host meanwhile */
+    int layer;    /* pieces of one layer are recomputed together; -1: in none */
+    int outside;  /* of all layers: its parameters stay gathered until backward is over */
+    int64_t kept; /* from its forward to its backward */
+    int64_t saved;      /* ... of which these are on the host meanwhile */
     int64_t recomputed; /* from the beginning of its layer's backward to its own */
     int64_t work[2];    /* more while it goes forward, and backward */
-    int64_t waiting[2]; /* ... for operators further on */
+    int64_t waiting[2]; /* ... of tensors for operators further on */
     int64_t gathered;   /* its parameters, whole, in each pass */
     int64_t whole;      /* ... from its forward to its backward */
-    int64_t made;       /* its gradients as backward makes them, until they are reduced */
-    int64_t reduced;    /* ... and as they are reduced */
-    int64_t gradient;   /* the rank's part of these, until the step is over */
+    int64_t made;       /* its gradients as backward makes them, until their reduction */
+    int64_t reduced;    /* ... their copy during the reduction */
+    int64_t gradient;   /* ... and the rank's part of them, until the step is over */
 };
 
 /* The components of a step's bytes. */
@@ -87,12 +89,11 @@ struct topt_training_step {
     int64_t micro_batches;
 };
 
-/* The time of a step by a schedule of one owner, which this fills anew, of which the device waited
- * '*ret_late_ns' for the host, and its bytes when they are most, by component (untouched without bytes).
+/* Runs a step as a schedule of one owner, which this fills anew: its time, of which the device waits '*ret_late_ns' for
+ * the host, and the bytes, by component, at the moment when they are most (untouched without bytes).
  *
- * The host starts the kernels of one piece after those of another and never waits for the device, which
- * begins a piece no earlier than when all kernels of the pieces before have been started.  So the step
- * takes the larger of both, by runs of kernels: where the device is behind, it never waits.
+ * The host starts the kernels of one piece after the other and does not wait for the device.  The device
+ * begins a piece no earlier than the host has started all kernels of the pieces before.
  *
  * A unit's parameters are gathered while the one before it is at work (FSDP's prefetch: Zhao et
  * al. 2023); backward waits for the reductions of two units before, whose gradients it overwrites.
@@ -102,9 +103,10 @@ struct topt_training_step {
  * next layer's backward; parameters outside of layers stay gathered, and their gradients are
  * reduced after all others.
  *
- * What a layer keeps on the host is copied there when the layer went forward, and comes back while backward is at
- * the layer behind it; so that no more waits on the device, forward waits for the copies of two layers before.  The
- * host's optimizer begins when all gradients are there, whose norm it needs, and works piece by piece. */
+ * Activations that a layer keeps on the host are copied there after its forward pass, and come back during the backward
+ * pass of the layer behind it.  Forward waits for the copies of the layer before the last, so that no more of them stay
+ * on the device.  The host's optimizer needs the norm of all gradients: it begins when all are there, and works piece by
+ * piece. */
 int topt_step_run(struct topt_schedule *s, const struct topt_training_step *step,
                   int64_t *ret_ns, int64_t *ret_late_ns,
                   int64_t ret_bytes[TOPT_HELD_COUNT],
@@ -115,10 +117,9 @@ struct topt_pass_pieces {
     const struct topt_piece_time *time;
     int n;
 };
-/* The time in which some go forward and others, with another micro-batch, go backward.  One stream computes,
- * first come, first served; tokens that go to experts, or come back, move beside it and take 'share' of the
- * device; other communication keeps the stream.  's' is filled anew.  Nothing is gathered or reduced
- * meanwhile. */
+/* The time of a forward pass beside a backward pass of another micro-batch.  One stream computes, first come, first served.
+ * Tokens that go to experts, or come back, move beside it and take 'share' of the device; other communication holds the
+ * stream up.  Nothing is gathered or reduced meanwhile.  's' is filled anew. */
 int topt_step_pair(struct topt_schedule *s, struct topt_pass_pieces forward,
                    struct topt_pass_pieces backward, double share, int64_t *ret_ns,
                    struct topt_error *err) TOPT_MUST_CHECK;
