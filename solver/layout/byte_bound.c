@@ -79,8 +79,8 @@ static int size_below(double bytes)
 
 struct sizes {
     double at[SIZES + 1];
-    int64_t
-        above[SIZES + 1 - FIRST]; /* from FIRST on: what is more than the size before */
+    /* from FIRST on: what is more than the size before */
+    int64_t above[SIZES + 1 - FIRST];
 };
 
 static void sizes_init(struct sizes *s)

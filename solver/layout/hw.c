@@ -1377,8 +1377,8 @@ struct stage {
     const struct curve *beside[2]; /* with fewer and more members; NULL: not both */
     double members;
     struct model model; /* without a curve */
-    double same,
-        more; /* of a curve: bytes that take as long there, and what comes on top */
+    /* of a curve: bytes that take as long there, and what comes on top */
+    double same, more;
     double least;
 };
 
@@ -1459,8 +1459,8 @@ static void set_crossing(struct schedule *s, int i, const struct topt_hw *hw,
                          const struct way *w)
 {
     double net = w->net * 1e9 / net_rate(hw, g);
-    if (!s->adds &&
-        !w->switched) /* a ring, which has the rate of rings in the node, too */
+    /* a ring, which has the rate of rings in the node, too */
+    if (!s->adds && !w->switched)
         net = larger(net, w->local * local_per_byte(hw, g, 0));
     s->part[i] = w->local / inside->local;
     s->net[i] = net;

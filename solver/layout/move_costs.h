@@ -25,8 +25,8 @@ static inline int64_t topt_key_sum(int64_t a, int64_t b)
 }
 
 struct topt_move_costs;
-struct topt_move_costs *
-topt_move_costs_create(struct topt_collective_times *times); /* which the caller keeps */
+/* Borrows 'times', which the caller keeps. */
+struct topt_move_costs *topt_move_costs_create(struct topt_collective_times *times);
 void topt_move_costs_destroy(struct topt_move_costs *t);
 /* Are these the costs of a source, wherever it begins? */
 int topt_move_costs_is(const struct topt_move_costs *t,

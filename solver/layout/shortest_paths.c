@@ -29,8 +29,8 @@
 enum {
     NONE = TOPT_GRAPH_NONE,
     DONE = 1, /* in a stamp */
-    FEW_QUESTIONS =
-        8,   /* under the same costs: bounds for fewer would cost more than they save */
+    /* under the same costs: bounds for fewer would cost more than they save */
+    FEW_QUESTIONS = 8,
     KEPT = 4 /* structs of costs: repeated callers ask about these */
 };
 
@@ -504,7 +504,7 @@ static int count_open(struct topt_path_question *const *question, int n)
 }
 
 int topt_paths_answer(struct topt_paths *w, struct topt_path_question *const *question,
-                      int n, struct topt_error *err)
+                      int n)
 {
     for (int i = 0; i < n; i++)
         question[i]->path.step = NULL;
@@ -517,5 +517,5 @@ int topt_paths_answer(struct topt_paths *w, struct topt_path_question *const *qu
         bad =
             count_open(question + i, end - i) && answer_source(w, question + i, end - i);
     }
-    return bad ? topt_nomem(err, "a redistribution") : 0;
+    return bad ? -1 : 0;
 }

@@ -16,9 +16,9 @@ struct topt_time topt_paths_time(struct topt_paths *w, enum topt_collective c, i
  * neighbours.  The cheapest paths, of those the ones with the fewest moves, of those
  * the ones whose last stop is the cheapest to reach (then the first in the order of
  * states), and so on: each follows from source and target alone, whatever is asked
- * beside it. */
+ * beside it.  -1 without memory. */
 int topt_paths_answer(struct topt_paths *w, struct topt_path_question *const *question,
-                      int n, struct topt_error *err) TOPT_MUST_CHECK;
+                      int n) TOPT_MUST_CHECK;
 /* Bytes of the largest block. */
 int64_t topt_state_bytes(const struct topt_path_source *w, uint64_t state);
 

@@ -60,13 +60,12 @@ enum topt_attention {
 };
 const char *topt_attention_name(enum topt_attention k);
 
-/* What the rate of an attention kernel follows from: the kernel, numbers of a head, keys that a query
- * may see, mask and direction. */
+/* What decides the rate of an attention kernel. */
 struct topt_attention_run {
     enum topt_attention kernel;
-    int64_t head, length;
+    int64_t head, length; /* numbers of a head, and keys that a query may see */
     int causal, backward;
-    const struct topt_op *op; /* NULL: nothing is known of it */
+    const struct topt_op *op; /* NULL: not known */
 };
 
 struct topt_hw; /* opaque */
@@ -78,9 +77,9 @@ struct topt_hw *topt_hw_from_json(const json_t *doc,
                                   struct topt_error *err) TOPT_MUST_CHECK;
 json_t *topt_hw_to_json(const struct topt_hw *hw); /* new reference, round-trips */
 void topt_hw_destroy(struct topt_hw *hw);
-/* The cluster with fewer devices a node and as many more nodes: a site whose nodes have four
- * of a profile's eight.  A node's network is less by as much; curves of groups that no
- * longer fit are left out.  USAGE where a node has fewer, or has groups. */
+/* The cluster with 'gpus' devices a node and as many more nodes, for a site whose nodes have four
+ * of a profile's eight.  A node's share of the network shrinks likewise, and curves of groups that no
+ * longer fit are left out.  USAGE where a node has fewer devices, or the profile has groups. */
 struct topt_hw *topt_hw_of_nodes(const struct topt_hw *hw, int64_t gpus,
                                  struct topt_error *err) TOPT_MUST_CHECK;
 
@@ -95,14 +94,14 @@ int topt_hw_max_nodes(const struct topt_hw *hw);
 int topt_hw_gpus_per_node(const struct topt_hw *hw);
 const char *topt_hw_device(const struct topt_hw *hw);
 int64_t topt_hw_capacity_bytes(const struct topt_hw *hw); /* all that a device has */
-int64_t
-topt_hw_memory_bytes(const struct topt_hw *hw); /* usable: capacity less reserve */
-int64_t
-topt_hw_granule_bytes(const struct topt_hw *hw); /* its allocator rounds up to this */
-/* What PyTorch gives a handle of the device's BLAS to work in. */
+/* The usable bytes: capacity less reserve. */
+int64_t topt_hw_memory_bytes(const struct topt_hw *hw);
+/* Its allocator rounds up to this. */
+int64_t topt_hw_granule_bytes(const struct topt_hw *hw);
+/* The workspace that PyTorch gives each handle of the device's BLAS. */
 int64_t topt_hw_workspace_bytes(const struct topt_hw *hw);
-/* The bytes of a device that driver context, libraries and collectives take beside the
- * program's buffers: at least and at most. */
+/* The least and the most bytes of a device that driver context, libraries and collectives take
+ * beside the program's buffers. */
 void topt_hw_runtime_bytes(const struct topt_hw *hw, int64_t *ret_low, int64_t *ret_high);
 
 /* The basis of a time, and the share of it by which it may be wrong. */
@@ -115,50 +114,50 @@ enum topt_basis {
     TOPT_BASIS_COUNT
 };
 const char *topt_basis_name(enum topt_basis b);
-/* Shares of a time or a memory by which the truth may be less and more. */
+/* By what shares of a predicted time or memory the truth may be less, and more. */
 struct topt_band {
     double below, above;
 };
 const struct topt_band *topt_hw_bands(const struct topt_hw *hw); /* of a time, by basis */
 
-/* The share of what comes and goes in a step that a framework's allocator holds and cannot use: what was
- * measured on these devices, else the framework's own, 'otherwise', which stays 0 without an allocator. */
+/* The thousandths of bytes that come and go in a step that a framework's allocator holds beside them and cannot
+ * use: as measured on these devices, else the framework's own ('otherwise'); 0 if that is 0. */
 int64_t topt_hw_allocator_permille(const struct topt_hw *hw, int64_t otherwise);
 
-/* A device's share of its node's host: its memory, and the rate at which the host reads and writes that; and the
- * rate of the device's own link to it, each way.  Bytes, and bytes a second; zeros where the profile says nothing. */
+/* A device's share of its node's host; zeros where the profile says nothing. */
 struct topt_hw_host {
     int64_t memory_bytes;
-    double memory, link;
+    double memory; /* bytes a second that the host reads and writes there */
+    double link;   /* ... and of the device's own link to it, each way */
 };
 const struct topt_hw_host *topt_hw_host(const struct topt_hw *hw);
 
-/* The share of a device's computing that a collective takes while it runs beside it. */
+/* The share of a device's multiprocessors that a collective occupies while it runs. */
 double topt_hw_collective_share(const struct topt_hw *hw);
-/* So much of 'ns' of communication goes beside 'room' of computing, of which it takes that share. */
+/* How much of 'ns' of communication is hidden beside 'room' of computing, of which it takes that share. */
 int64_t topt_hw_hidden_ns(const struct topt_hw *hw, int64_t ns, int64_t room);
 
 /* Are the devices GPUs, which share no cores? */
 int topt_hw_has_gpus(const struct topt_hw *hw);
-/* f16 is had where the profile has bf16, too, and goes by its figures where it has none of its own; likewise f8-block by
+/* Does the device have the type?  Where the profile has no figures of f16, those of bf16 stand for it; and for f8-block
  * those of mxf8, as Transformer Engine does it there, or of f8. */
 int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t);
-/* Peak operations a second, 0 without figures of its own; bytes a second of a node's network, 0 without;
- * those of a device inside its node. */
+/* Peak operations a second; 0 where the profile has no figures of the type itself. */
 double topt_hw_peak(const struct topt_hw *hw, enum topt_dtype t);
+/* Bytes a second of a node's network, 0 without one; and of a device inside its node. */
 double topt_hw_network(const struct topt_hw *hw);
 double topt_hw_bus(const struct topt_hw *hw);
 
-/* Groups of unlike devices: how many, 0 where all are alike; and each as a profile of its own,
- * whose nodes are all of the group's.  What is asked of the whole is then that of devices which
- * are all like the least of any group: what equal shares of everything can count on. */
+/* The number of groups of unlike devices, 0 where all are alike; and each group as a profile of its
+ * own.  A profile with groups describes devices that are all like the least of any group, which is what
+ * equal shares of everything can count on. */
 enum { TOPT_HW_GROUPS = 8 };
 int topt_hw_groups(const struct topt_hw *hw);
 const struct topt_hw *topt_hw_group(const struct topt_hw *hw, int i);
-/* Devices of it, of which a profile may say that not all are meant ("gpus"). */
+/* The group's devices; fewer than its nodes have where the profile says so ("gpus"). */
 int topt_hw_group_devices(const struct topt_hw *hw, int i);
-/* The whole cluster as devices of one group see it: their own rates, memory and links inside a
- * node; beyond it the least link of all.  Has no groups; the caller destroys it. */
+/* The whole cluster as devices of one group see it: with their own rates, memory and links inside a
+ * node, and the slowest link between nodes.  It has no groups; the caller destroys it. */
 struct topt_hw *topt_hw_among(const struct topt_hw *hw, int i, struct topt_error *err);
 /* Variants of a profile with groups, which the caller destroys.
  * As many devices as all groups have together, each like those of group 'i', with 'memory' usable bytes. */
@@ -170,12 +169,12 @@ struct topt_hw *topt_hw_ordered(const struct topt_hw *hw, int reverse,
 /* The profile without its groups, each device with 'more' bytes of memory added. */
 struct topt_hw *topt_hw_with_memory(const struct topt_hw *hw, int64_t more,
                                     struct topt_error *err);
-/* Is each group made of parts of so many devices, of one node each or of whole nodes like the others'? */
+/* Is each group made of parts of so many devices, each within a node or of whole nodes like the other parts? */
 int topt_hw_groups_made_of(const struct topt_hw *hw, int devices);
 /* Peak operations a second of a device, in the mean of all groups. */
 double topt_hw_mean_peak(const struct topt_hw *hw, enum topt_dtype t);
-/* Nanoseconds in which a group sends 'bytes' to others and receives as many, in so many steps
- * that wait for one another. */
+/* Nanoseconds in which a group sends 'bytes' to other groups and receives as many, in so many steps one
+ * after the other. */
 int64_t topt_hw_between_ns(const struct topt_hw *hw, int64_t bytes, int steps);
 
 struct topt_time {
@@ -183,42 +182,41 @@ struct topt_time {
     enum topt_basis basis;
 };
 
-/* Nanoseconds of one kernel on one device while 'devices' devices of the cluster work:
- * the longer of flops over the achieved rate and bytes over memory bandwidth, plus
- * launch.  Rounded once.  'devices' matters where a profile says that devices share
- * cores. */
+/* Nanoseconds of one kernel on one device while 'devices' devices of the cluster work: the
+ * longer of flops over the achieved rate and bytes over memory bandwidth, plus the launch.
+ * Rounded once.  'devices' matters only where a profile says that devices share cores. */
 int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum topt_work w,
                            int64_t flops, int64_t bytes, int devices);
 
-/* The same of an attention kernel, by the profile's rows for it (hw_attention.c); where the profile
- * has none, as of any kernel of TOPT_WORK_ATTENTION. */
+/* The same of an attention kernel, by the profile's rows for it (hw_attention.c); without such rows,
+ * as of any kernel of TOPT_WORK_ATTENTION. */
 struct topt_time topt_hw_attention(const struct topt_hw *hw, enum topt_dtype t,
                                    const struct topt_attention_run *run, int64_t flops,
                                    int64_t bytes, int devices);
 
 /* The same of matrix products with 'outputs' results together, by the profile's row for the type
- * (hw_products.c); where it has none, as of any kernel of TOPT_WORK_MATMUL. */
+ * (hw_products.c); without a row, as of any kernel of TOPT_WORK_MATMUL. */
 struct topt_time topt_hw_product(const struct topt_hw *hw, enum topt_dtype t,
                                  int64_t flops, int64_t outputs, int64_t bytes,
                                  int devices);
 
-/* What the time of a kernel that was measured follows from: 'outputs', numbers that it writes. */
+/* What decides the time of a kernel that was measured; 'outputs': numbers that it writes. */
 struct topt_kernel_run {
     const struct topt_op *op;
     enum topt_kernel kernel;
     int64_t flops, bytes, outputs;
 };
-/* What samples of a kernel are told apart by: its activation, "causal", "relative", "causal
+/* The word that tells samples of a kernel apart: its activation, "causal", "relative", "causal
  * relative", "rms" or "".  Static. */
 const char *topt_kernel_variant(const struct topt_op *op, enum topt_kernel kernel);
 /* The numbers of a sample before its time: operations, bytes, numbers written, those of a unit. */
 void topt_kernel_features(const struct topt_kernel_run *run, double ret[4]);
 /* Has the profile samples of single kernels? */
 int topt_hw_clocks_kernels(const struct topt_hw *hw);
-/* The time of a kernel by samples of that very kernel (hw_kernels.c); 0 where the profile has none. */
+/* The time of a kernel by samples of the same kernel (hw_kernels.c); 0 where the profile has none. */
 struct topt_time topt_hw_kernel(const struct topt_hw *hw, enum topt_dtype t,
                                 const struct topt_kernel_run *run, int devices);
-/* The same of making one matrix orthogonal, as Muon does (newton_schulz.c); 'gram': by its small square alone. */
+/* The time of making one matrix orthogonal, as Muon does (newton_schulz.c); 'gram': by its small square alone. */
 struct topt_time topt_hw_orthogonal(const struct topt_hw *hw, enum topt_dtype t,
                                     int64_t rows, int64_t columns, int gram, int devices);
 

@@ -5,15 +5,15 @@
 
 #include "fragment.h"
 
-/* Allocate what an operator has from start to end: parameters, gradients, optimizer
+/* Allocates the buffers that an operator has throughout: parameters, gradients, optimizer
  * state, data. */
 int topt_op_init(const struct topt_fragments *f, int op, const struct topt_config *c,
                  struct topt_op_buffers *b);
-/* Inputs are in b->value; makes the output, the saved and the work buffers. */
+/* Makes the output, the saved and the work buffers from the inputs in b->value. */
 int topt_op_forward(const struct topt_fragments *f, int op, const struct topt_config *c,
                     enum topt_pass pass, struct topt_op_buffers *b);
-/* b->grad of the output is given; makes gradients of inputs that need one and adds to
- * those of the parameters. */
+/* Makes the gradients of inputs that need one from b->grad of the output, and adds to those
+ * of the parameters. */
 int topt_op_backward(const struct topt_fragments *f, int op, const struct topt_config *c,
                      struct topt_op_buffers *b);
 

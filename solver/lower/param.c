@@ -540,8 +540,8 @@ static struct gathered gathered_of(const struct param *p)
     const struct topt_settings *s = p->f->settings;
     const struct topt_shape *shape = &p->shape;
     int64_t value = topt_block_bytes(mesh, s, shape, &p->whole, TOPT_ELEM_REAL);
-    if (p->o->attrs
-            .bits) { /* gathered as it is stored, unpacked for one kernel at a time */
+    /* A matrix of few bits is gathered as it is stored, and unpacked for one kernel at a time. */
+    if (p->o->attrs.bits) {
         struct topt_buffer packed = buffer_of(p, p->whole, TOPT_CLASS_PARAM);
         pack(p->f, p->o->attrs.bits, &packed);
         value = packed.bytes;

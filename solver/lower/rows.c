@@ -288,8 +288,8 @@ int64_t topt_rows_touched(const struct topt_seen *t, const struct topt_op *o, in
     const struct topt_operand_spec *w = &o->spec->operand[operand];
     const struct topt_operand_spec *ids = &o->spec->operand[topt_table_ids(o)];
     int rows = w->dim[w->ndim - 2], cols = w->dim[w->ndim - 1];
-    double lookups =
-        (double)t->len[rows] / (double)o->count[rows]; /* those of this part */
+    /* of this device */
+    double lookups = (double)t->len[rows] / (double)o->count[rows];
     for (int i = 0; i < ids->ndim; i++)
         lookups *= (double)t->len[ids->dim[i]];
     double touched = lookups * (double)t->len[cols] *

@@ -284,11 +284,11 @@ static void test_definition(const struct topt_hw *hw, const struct topt_mesh *me
             q[k] = (struct topt_path_question){.source = w, .to = random_state(&seed, 0)};
             all[k] = &q[k];
         }
-        same &= !topt_paths_answer(ways, all, TARGETS, NULL);
+        same &= !topt_paths_answer(ways, all, TARGETS);
         for (int k = 0; k < TARGETS && same; k++)
             same &= is_path_to(number(q[k].to), &q[k].path);
         for (int k = 0; k < 2; k++) {
-            alone &= !topt_paths_answer(ways, &all[k], 1, NULL);
+            alone &= !topt_paths_answer(ways, &all[k], 1);
             alone = alone && is_path_to(number(q[k].to), &q[k].path);
         }
     }
@@ -322,7 +322,7 @@ static void test_together(const struct topt_hw *hw, const struct topt_mesh *mesh
         q[i] = (struct topt_path_question){.source = w, .to = random_state(&seed, 0)};
         all[i] = &q[i];
     }
-    same &= !topt_paths_answer(ways, all, n, NULL);
+    same &= !topt_paths_answer(ways, all, n);
     for (int i = 0; i < n && same; i++) {
         w.from = q[i].source.from;
         if (i % targets == 0)
@@ -348,7 +348,7 @@ static void test_rest(const struct topt_hw *hw, const struct topt_mesh *mesh,
         random_source(&seed, ngroups, 2, 1, &w);
         struct topt_path_question q = {.source = w, .to = random_state(&seed, 0)},
                                   *one = &q;
-        same &= !topt_paths_answer(ways, &one, 1, NULL);
+        same &= !topt_paths_answer(ways, &one, 1);
         int64_t ns = q.path.ns;
         uint64_t at = w.from;
         longest = same && q.path.nsteps > longest ? q.path.nsteps : longest;
@@ -357,7 +357,7 @@ static void test_rest(const struct topt_hw *hw, const struct topt_mesh *mesh,
             struct topt_path_question rest = {.source = w, .to = q.to}, *left = &rest;
             ns -= time_of(step->kind, step->groups, at, step->to);
             rest.source.from = at = step->to;
-            same &= !topt_paths_answer(ways, &left, 1, NULL) && rest.path.ns == ns &&
+            same &= !topt_paths_answer(ways, &left, 1) && rest.path.ns == ns &&
                     rest.path.nsteps <= q.path.nsteps - k - 1;
         }
         same &= ns == 0 && at == q.to;
