@@ -25,7 +25,7 @@ void topt_digest_add(struct topt_digest *d, const void *data, size_t len)
     sha256_update(&d->ctx, len, data);
 }
 
-void topt_digest_end(struct topt_digest *d, uint8_t ret[TOPT_DIGEST_BYTES])
+static void end(struct topt_digest *d, uint8_t ret[TOPT_DIGEST_BYTES])
 {
     sha256_digest(&d->ctx, TOPT_DIGEST_BYTES, ret);
 }
@@ -33,14 +33,14 @@ void topt_digest_end(struct topt_digest *d, uint8_t ret[TOPT_DIGEST_BYTES])
 void topt_digest_end_hex(struct topt_digest *d, char ret[TOPT_DIGEST_HEX])
 {
     uint8_t sum[TOPT_DIGEST_BYTES];
-    topt_digest_end(d, sum);
+    end(d, sum);
     put_hex(sum, sizeof sum, ret);
 }
 
 void topt_digest_end_id(struct topt_digest *d, char kind, char ret[TOPT_ID])
 {
     uint8_t sum[TOPT_DIGEST_BYTES];
-    topt_digest_end(d, sum);
+    end(d, sum);
     ret[0] = kind;
     ret[1] = '-';
     put_hex(sum, TOPT_ID_DIGITS / 2, ret + 2);
@@ -51,7 +51,7 @@ void topt_sha256(const void *data, size_t len, uint8_t ret[TOPT_DIGEST_BYTES])
     struct topt_digest d;
     topt_digest_begin(&d);
     topt_digest_add(&d, data, len);
-    topt_digest_end(&d, ret);
+    end(&d, ret);
 }
 
 void topt_sha256_hex(const void *data, size_t len, char ret[TOPT_DIGEST_HEX])

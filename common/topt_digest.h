@@ -23,7 +23,6 @@ struct topt_digest {
 };
 void topt_digest_begin(struct topt_digest *d);
 void topt_digest_add(struct topt_digest *d, const void *data, size_t len);
-void topt_digest_end(struct topt_digest *d, uint8_t ret[TOPT_DIGEST_BYTES]);
 void topt_digest_end_hex(struct topt_digest *d, char ret[TOPT_DIGEST_HEX]);
 /* "m-<32 hex>": 'kind' is the letter (p plan, m model, h hardware). */
 void topt_digest_end_id(struct topt_digest *d, char kind, char ret[TOPT_ID]);

@@ -30,7 +30,4 @@ int topt_trust_uid(const struct topt_trust *t, uid_t uid);
 int topt_trust_peer(const struct topt_trust *t, int fd,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The uid of a name or number; USAGE where there is none. */
-int topt_user_id(const char *name, uid_t *ret, struct topt_error *err) TOPT_MUST_CHECK;
-
 #endif

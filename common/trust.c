@@ -25,7 +25,8 @@ static int look_up(const char *name, uid_t *ret)
     return rc == 0 && found;
 }
 
-int topt_user_id(const char *name, uid_t *ret, struct topt_error *err)
+/* The uid of a name or number; USAGE where there is none. */
+static int user_id(const char *name, uid_t *ret, struct topt_error *err)
 {
     int64_t number;
     if (isdigit((unsigned char)*name)) {
@@ -41,7 +42,7 @@ int topt_user_id(const char *name, uid_t *ret, struct topt_error *err)
 
 int topt_trust_read(const char *name, struct topt_trust *ret, struct topt_error *err)
 {
-    uid_t uid;
+    uid_t uid = 0;
     const char *socket = getenv("TOPT_MUNGE_SOCKET");
     *ret = (struct topt_trust){-1, -1, socket && *socket ? socket : NULL};
     if (!name || !*name)
@@ -50,7 +51,7 @@ int topt_trust_read(const char *name, struct topt_trust *ret, struct topt_error 
         ret->usual = look_up("topt", &uid) ? (int64_t)uid : -1;
         return 0;
     }
-    if (topt_user_id(name, &uid, err) < 0)
+    if (user_id(name, &uid, err) < 0)
         return topt_wrap(err, "the daemon's user");
     ret->uid = uid;
     return 0;

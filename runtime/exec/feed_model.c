@@ -31,15 +31,7 @@ static int64_t smallest_table(const struct topt_op *op)
     return least;
 }
 
-int64_t topt_feed_below(const struct topt_op *op, int operand, int64_t element)
-{
-    const struct topt_dim *dim = op->operand[operand].dim;
-    return op->attrs.tables[0]
-               ? topt_table_height(op, element / dim[3].count % dim[2].count)
-               : topt_feed_classes(op);
-}
-
-int64_t topt_feed_classes(const struct topt_op *op)
+static int64_t classes_of(const struct topt_op *op)
 {
     if (op->attrs.tables[0])
         return smallest_table(op);
@@ -47,6 +39,14 @@ int64_t topt_feed_classes(const struct topt_op *op)
         if (!strcmp(op->spec->dim[d].name, "v"))
             return op->count[d];
     return op->spec->loss ? 2 : 1; /* yes or no */
+}
+
+int64_t topt_feed_below(const struct topt_op *op, int operand, int64_t element)
+{
+    const struct topt_dim *dim = op->operand[operand].dim;
+    return op->attrs.tables[0]
+               ? topt_table_height(op, element / dim[3].count % dim[2].count)
+               : classes_of(op);
 }
 
 int topt_feed_is_kinds(const struct topt_op *op)
@@ -67,14 +67,14 @@ static void need(struct topt_feed_needs *n, const struct topt_op *op, int operan
     int real = spec->role != TOPT_DATA || spec->real;
     if (op->spec->loss) {
         n->loss = op;
-        n->classes = real ? 0 : topt_feed_classes(op);
+        n->classes = real ? 0 : classes_of(op);
         n->answers = of_a_sample(op, operand);
     } else if (real) {
         n->features = n->features ? n->features : op;
         n->nfeatures++;
         n->sample = of_a_sample(op, operand);
     } else if (!topt_feed_is_kinds(op)) {
-        int64_t vocab = topt_feed_classes(op);
+        int64_t vocab = classes_of(op);
         n->vocab = n->vocab && n->vocab < vocab ? n->vocab : vocab;
         if (!strncmp(op->name, "encoder.", 8))
             n->encoder = op;

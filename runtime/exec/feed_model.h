@@ -25,7 +25,6 @@ int topt_feed_zeros(const struct topt_op *op, int operand, const struct topt_box
                     int32_t *ret);
 /* Whole numbers that an operator takes are below this: the extent of its dimension
  * "v", or the rows of its smallest table; and those of an element of a sample. */
-int64_t topt_feed_classes(const struct topt_op *op);
 int64_t topt_feed_below(const struct topt_op *op, int operand, int64_t element);
 
 /* Element 'i' of a box, row-major: its sample in the global batch and its number in

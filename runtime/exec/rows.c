@@ -44,11 +44,20 @@ static int64_t bytes_for(const struct topt_session *s, int64_t room, int64_t col
     return HEAD_BYTES + room * (cols * real_bytes(s) + PLACE_BYTES);
 }
 
-struct topt_rows topt_session_rows_of(const struct topt_session *s, int buffer)
+/* A gradient of rows: numbers of different rows of a table, in the order in which they came, and their values one after the
+ * other. */
+struct rows {
+    int64_t n, room, cols;
+    int32_t *row, *slot; /* slot: a hash of 2 room places, 1 + place in 'row' */
+    char *value;
+};
+
+/* The rows of a live buffer; borrowed until rows are added. */
+static struct rows rows_of(const struct topt_session *s, int buffer)
 {
     char *at = s->ptr[buffer];
     const struct head *h = (const struct head *)at;
-    struct topt_rows r = {.n = h->n, .room = h->room, .cols = cols_of(s, buffer)};
+    struct rows r = {.n = h->n, .room = h->room, .cols = cols_of(s, buffer)};
     r.value = at + HEAD_BYTES;
     r.row = (int32_t *)(r.value + r.room * r.cols * real_bytes(s));
     r.slot = r.row + r.room;
@@ -61,11 +70,11 @@ void topt_session_rows_clear(struct topt_session *s, int buffer)
     if (!s->rows_heap[buffer])
         h->room = s->p->buffer[buffer].rows;
     h->n = 0;
-    struct topt_rows r = topt_session_rows_of(s, buffer);
+    struct rows r = rows_of(s, buffer);
     memset(r.slot, 0, 2 * (size_t)r.room * sizeof *r.slot);
 }
 
-static int32_t *slot_of(const struct topt_rows *r, int32_t row)
+static int32_t *slot_of(const struct rows *r, int32_t row)
 {
     uint64_t places = 2 * (uint64_t)r->room;
     uint64_t at = (uint64_t)(uint32_t)row * 0x9e3779b97f4a7c15u % places;
@@ -76,14 +85,14 @@ static int32_t *slot_of(const struct topt_rows *r, int32_t row)
 
 static int grow(struct topt_session *s, int buffer, struct topt_error *err)
 {
-    struct topt_rows old = topt_session_rows_of(s, buffer);
+    struct rows old = rows_of(s, buffer);
     int64_t room = 2 * old.room + 16;
     char *more = malloc((size_t)bytes_for(s, room, old.cols));
     if (!more)
         return topt_nomem(err, "rows of a gradient");
     *(struct head *)more = (struct head){old.n, room};
     s->ptr[buffer] = more;
-    struct topt_rows r = topt_session_rows_of(s, buffer);
+    struct rows r = rows_of(s, buffer);
     memset(r.slot, 0, 2 * (size_t)room * sizeof *r.slot);
     memcpy(r.value, old.value, (size_t)(old.n * old.cols * real_bytes(s)));
     memcpy(r.row, old.row, (size_t)old.n * sizeof *r.row);
@@ -98,7 +107,7 @@ static int grow(struct topt_session *s, int buffer, struct topt_error *err)
 static int add_row(struct topt_session *s, int buffer, int32_t row, const void *value,
                    struct topt_error *err)
 {
-    struct topt_rows r = topt_session_rows_of(s, buffer);
+    struct rows r = rows_of(s, buffer);
     int64_t bytes = r.cols * real_bytes(s);
     int32_t *slot = slot_of(&r, row);
     if (*slot)
@@ -107,7 +116,7 @@ static int add_row(struct topt_session *s, int buffer, int32_t row, const void *
     if (r.n == r.room) {
         if (grow(s, buffer, err))
             return -1;
-        r = topt_session_rows_of(s, buffer);
+        r = rows_of(s, buffer);
         slot = slot_of(&r, row);
     }
     r.row[r.n] = row;
@@ -634,7 +643,7 @@ int topt_session_rows_update(struct topt_session *s, const struct topt_instr *i,
     c->cols = last ? box.len[last] * b->shape.dim[last].unit : 1;
     c->whole_cols = last ? b->shape.dim[last].count * b->shape.dim[last].unit : 1;
     if (s->p->buffer[i->b].rows) {
-        struct topt_rows r = topt_session_rows_of(s, i->b);
+        struct rows r = rows_of(s, i->b);
         c->rows = r.n;
         c->row = r.row;
         c->grad = r.value;
@@ -648,7 +657,7 @@ int topt_session_rows_update(struct topt_session *s, const struct topt_instr *i,
 
 void topt_session_rows_spread(const struct topt_session *s, int buffer, double *ret)
 {
-    struct topt_rows r = topt_session_rows_of(s, buffer);
+    struct rows r = rows_of(s, buffer);
     for (int64_t k = 0; k < r.n; k++)
         for (int64_t j = 0; j < r.cols; j++)
             ret[r.row[k] * r.cols + j] =
@@ -657,7 +666,7 @@ void topt_session_rows_spread(const struct topt_session *s, int buffer, double *
 
 double topt_session_rows_square(const struct topt_session *s, int buffer)
 {
-    struct topt_rows r = topt_session_rows_of(s, buffer);
+    struct rows r = rows_of(s, buffer);
     double sum = 0;
     for (int64_t k = 0; k < r.n * r.cols; k++) {
         double g = topt_number_get(s->dev->dtype, r.value, k);

@@ -4,16 +4,6 @@
 
 #include "session.h"
 
-/* A gradient of rows: numbers of different rows of a table, in the order in which they came,
- * and their values one after the other. */
-struct topt_rows {
-    int64_t n, room, cols;
-    int32_t *row, *slot; /* slot: a hash of 2 room places, 1 + place in 'row' */
-    char *value;
-};
-/* That of a live buffer; borrowed until rows are added. */
-struct topt_rows topt_session_rows_of(const struct topt_session *s, int buffer);
-
 /* No rows.  A buffer that was just allocated is made so before anything else. */
 void topt_session_rows_clear(struct topt_session *s, int buffer);
 

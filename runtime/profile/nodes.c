@@ -14,7 +14,8 @@
 
 enum { MOST_BYTES = 4 << 20 };
 
-void topt_host_name(char ret[TOPT_HOST])
+/* The name of this node: Slurm's, else the machine's own. */
+static void host_name(char ret[TOPT_HOST])
 {
     const char *slurm = getenv("SLURMD_NODENAME");
     if (slurm && *slurm) {
@@ -54,7 +55,7 @@ static json_t *own_words(int reads_node, const char *xml)
     struct topt_error none;
     char host[TOPT_HOST];
     struct topt_topology *t = malloc(sizeof *t);
-    topt_host_name(host);
+    host_name(host);
     own_cpus(&cpus);
     json_t *doc = json_pack("{s:s, s:s}", "host", host, "cpus", cpus.s ? cpus.s : "");
     if (doc && t && reads_node && !topt_topology_read(xml, t, &none))

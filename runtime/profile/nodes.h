@@ -21,9 +21,6 @@ struct topt_nodes {
     struct topt_node *node;
 };
 
-/* What this process runs on is called: by Slurm's name for the node, else the machine's. */
-void topt_host_name(char ret[TOPT_HOST]);
-
 /* Every rank calls it and gets all nodes.  A rank that 'reads_node' tells what its node is, of
  * 'xml' as topt_topology_read() takes it; one of each node is enough.  USAGE where a
  * node's ranks do not follow each other. */

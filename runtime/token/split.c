@@ -37,7 +37,8 @@ static int code_of(int byte)
     return code;
 }
 
-size_t topt_byte_char(unsigned char byte, char ret[2])
+/* The character that stands for a byte where bytes are characters, in UTF-8. */
+static size_t byte_char(unsigned char byte, char ret[2])
 {
     int code = code_of(byte);
     if (code < 0x80) {
@@ -53,7 +54,7 @@ int topt_char_byte(const char *s, size_t len)
 {
     char c[2];
     for (int b = 0; b < 256; b++)
-        if (topt_byte_char((unsigned char)b, c) == len && !memcmp(c, s, len))
+        if (byte_char((unsigned char)b, c) == len && !memcmp(c, s, len))
             return b;
     return -1;
 }
@@ -435,11 +436,11 @@ static int put_bytes(void *ctx, const char *s, size_t len, struct topt_error *er
     (void)err;
     if (2 * len > sizeof small) {
         for (size_t i = 0; i < len; i++)
-            topt_text_put(&t, small, topt_byte_char((unsigned char)s[i], small));
+            topt_text_put(&t, small, byte_char((unsigned char)s[i], small));
         return pass_text(c->r, c->next, &t, 0);
     }
     for (size_t i = 0; i < len; i++)
-        n += topt_byte_char((unsigned char)s[i], to + n);
+        n += byte_char((unsigned char)s[i], to + n);
     return pass(c->r, c->next, to, n, 0);
 }
 

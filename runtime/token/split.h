@@ -57,9 +57,7 @@ int topt_stages_run(const struct topt_stages *s, const char *text, size_t len, i
                     topt_word_visit *f, void *ctx,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The character that stands for a byte where bytes are characters, in UTF-8. */
-size_t topt_byte_char(unsigned char byte, char ret[2]);
-/* The byte that such a character stands for; -1: none. */
+/* The byte that a character in UTF-8 stands for where bytes are characters; -1: none. */
 int topt_char_byte(const char *s, size_t len);
 
 #endif

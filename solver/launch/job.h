@@ -45,8 +45,8 @@ struct job {
     int64_t offload_permille; /* of the optimizer's states */
     int recompute, overlap;   /* hides reductions behind computation */
     int sequence_parallel;    /* beside tensor parallelism */
-    const json_t
-        *layers; /* of each chunk of pipeline stages, in the model's order; NULL: none */
+    /* of each chunk of pipeline stages, in the model's order; NULL: none */
+    const json_t *layers;
     /* For each stage the "group" of devices it runs on and its "gpus", where groups are unlike; NULL: devices are alike. */
     const json_t *places;
     enum topt_order_row order; /* their schedule */
@@ -126,8 +126,6 @@ int topt_job_train_fits(const struct job *j, int shards_from,
 /* For launchers other than torchrun: topt_apply.py and the lines that freeze the model, where not
  * all is trained. */
 int topt_job_write_train(const struct job *j, struct sheet *s, struct topt_error *err);
-/* topt_apply.py with the plan's numbers. */
-int topt_job_write_apply(const struct job *j, struct sheet *s, struct topt_error *err);
 
 /* The targets. */
 int topt_launch_hf(const struct job *j, struct sheet *s, struct topt_error *err);

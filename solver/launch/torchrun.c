@@ -68,7 +68,8 @@ void topt_job_offload_kept(const struct job *j, struct sheet *s)
                           "stream of its own");
 }
 
-int topt_job_write_apply(const struct job *j, struct sheet *s, struct topt_error *err)
+/* topt_apply.py with the plan's numbers. */
+static int write_apply(const struct job *j, struct sheet *s, struct topt_error *err)
 {
     static const char line[] = "PLAN = {}\n";
     const struct topt_launch_pin *pin = topt_launch_pin("torchrun");
@@ -132,7 +133,7 @@ int topt_job_write_train(const struct job *j, struct sheet *s, struct topt_error
     topt_sheet_script(s, "import topt_apply; model = topt_apply.trainable(model) before "
                          "the optimizer is made");
     remark_train(j, s);
-    return topt_job_write_apply(j, s, err);
+    return write_apply(j, s, err);
 }
 
 /* What fully_shard and DTensor can't do together, or not at all. */
@@ -206,5 +207,5 @@ int topt_launch_torchrun(const struct job *j, struct sheet *s, struct topt_error
         topt_sheet_differs(s, "the embedding, which the output shares, is not split");
     else if (j->tp > 1)
         topt_sheet_differs(s, "embedding and output are split by vocabulary");
-    return topt_job_write_apply(j, s, err);
+    return write_apply(j, s, err);
 }

@@ -308,13 +308,15 @@ const struct topt_software *topt_framework_software(const struct topt_framework 
     return age;
 }
 
+TOPT_NAMED_HERE(topt_framework_name, FRAMEWORKS, frameworks[i].name)
+TOPT_NAMED(topt_precision_name, unsigned, PRECISIONS, precisions[i].name)
+
 /* The rows of a table by place and by name. */
 #define TABLE_BY_NAME(what, rows, n)                                                     \
     const struct topt_##what *topt_##what##_at(int i)                                    \
     {                                                                                    \
         return i >= 0 && i < n ? &rows[i] : NULL;                                        \
     }                                                                                    \
-    TOPT_NAMED(topt_##what##_name, unsigned, n, rows[i].name)                            \
     int topt_##what##_find(const char *name, const struct topt_##what **ret,             \
                            struct topt_error *err)                                       \
     {                                                                                    \

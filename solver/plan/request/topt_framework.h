@@ -59,8 +59,8 @@ struct topt_offered {
 struct topt_framework {
     const char *name;  /* as people write it */
     const char *title; /* as answers call it: "PyTorch (FSDP2, DDP)" */
-    const char *
-        source; /* the repository, and the version or commit and date at which the row was read */
+    /* the repository, and the version or commit and date at which the row was read */
+    const char *source;
     /* It obeys one choice for the whole model, which splits samples, heads and features into equal parts; else
      * any space. */
     int uniform_only;
@@ -68,8 +68,8 @@ struct topt_framework {
     const char *level[TOPT_ZERO_COUNT]; /* what people call them there */
     enum topt_tensor_where tensor;      /* the default */
     enum topt_tensor_where tensor_most; /* the most that can be asked for */
-    const char *
-        tensor_needs; /* what a script must do to obey it; NULL: nothing, it is an option there */
+    /* what a script must do to obey it; NULL: nothing, it is an option there */
+    const char *tensor_needs;
     const struct topt_tensor_rules *rules; /* what a degree of it does; NULL: any split */
     /* Pipeline stages: whether they are searched unasked, the schedules (bits of enum
      * topt_order_row), of these the ones that only forks have, which are taken where they are asked for,
@@ -122,7 +122,6 @@ const struct topt_software *topt_framework_software(const struct topt_framework 
 
 /* NULL past the end; the first row is the default. */
 const struct topt_framework *topt_framework_at(int i);
-const char *topt_framework_name(unsigned i);
 /* INVAL with all names where there is none such. */
 int topt_framework_find(const char *name, const struct topt_framework **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;

@@ -34,7 +34,8 @@ void topt_bound_levels_clear(struct bound_levels *l)
         l->of[i] = TOPT_LEVEL_BEYOND;
 }
 
-uint16_t *topt_bound_levels_of(const struct bound_levels *l, int family)
+/* The levels of a family's configurations. */
+static uint16_t *levels_of(const struct bound_levels *l, int family)
 {
     return l->of + l->p->family[family].first;
 }
@@ -54,8 +55,8 @@ static int share_once(const struct bound_levels *l)
     for (int c = 0; c < l->p->ndomains; c++) {
         const struct domain *h = &l->p->domain[c];
         for (int k = 1; k < h->nparts; k++) {
-            uint16_t *a = topt_bound_levels_of(l, h->part[0].family),
-                     *b = topt_bound_levels_of(l, h->part[k].family);
+            uint16_t *a = levels_of(l, h->part[0].family),
+                     *b = levels_of(l, h->part[k].family);
             for (int i = 0; i < l->p->family[h->part[0].family].n; i++) {
                 changed |= a[i] != b[i];
                 a[i] = b[i] = (uint16_t)topt_min(a[i], b[i]);
@@ -80,7 +81,7 @@ void topt_bound_levels_find(struct bound_levels *l, const struct topt_lower_boun
               whole = topt_weight(by.memory, by.time, end) - first;
     for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
         const struct domain *h = topt_domain(p, i);
-        uint16_t *level = topt_bound_levels_of(l, h->part[0].family);
+        uint16_t *level = levels_of(l, h->part[0].family);
         for (int c = 0; c < h->nkept; c++) {
             int64_t weight = topt_lower_bound_min_marginal(w, i, c);
             if (weight == INT64_MAX)

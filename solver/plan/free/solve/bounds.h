@@ -22,8 +22,6 @@ struct bound_levels {
     struct topt_problem *p;
     uint16_t *of;
 };
-/* The levels of a family's configurations. */
-uint16_t *topt_bound_levels_of(const struct bound_levels *l, int family);
 
 /* Everything is beyond.  Where it fails there is nothing to free. */
 int topt_bound_levels_init(struct bound_levels *l, struct topt_problem *p,

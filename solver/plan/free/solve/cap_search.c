@@ -426,8 +426,8 @@ int topt_cap_search_fastest(struct topt_problem *p,
         .context = {.p = p, .options = options, .ret = ret, .err = &why, .proves = 1},
         .bound = INT64_MAX};
     int rc = search_boxes(&b);
-    if (rc &&
-        topt_solve_was_stopped(&b.context, &why)) { /* what was found is the answer */
+    /* A search that was stopped answers with what it has found. */
+    if (rc && topt_solve_was_stopped(&b.context, &why)) {
         if (!b.context.searched)
             note_bound(&b, 0);
         b.context.stopped = 1;
