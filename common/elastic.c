@@ -26,10 +26,10 @@ int topt_elastic_find(const struct topt_elastic *e, int64_t nodes, int64_t gpus_
 }
 
 /* Is the word of 'n' letters one of the list? */
-static int is_among(const char *list, const char *between, const char *word, size_t n)
+static int is_among(const char *list, const char *word, size_t n)
 {
-    for (const char *p = list; *p; p += strcspn(p, between), p += *p != '\0')
-        if (strcspn(p, between) == n && !memcmp(p, word, n))
+    for (const char *p = list; *p; p += strcspn(p, "+"), p += *p != '\0')
+        if (strcspn(p, "+") == n && !memcmp(p, word, n))
             return 1;
     return 0;
 }
@@ -39,7 +39,7 @@ int topt_elastic_kind_of(const struct topt_elastic *e, const char *partitions)
     for (int i = 0; i < e->nkinds; i++) {
         int is_it = *partitions != '\0';
         for (const char *p = partitions; *p; p += strcspn(p, ","), p += *p == ',')
-            is_it &= is_among(e->kind[i], "+", p, strcspn(p, ","));
+            is_it &= is_among(e->kind[i], p, strcspn(p, ","));
         if (is_it)
             return i;
     }
@@ -106,7 +106,7 @@ int topt_elastic_kind_in(const char *kinds, const char *partition)
     int i = 0;
     for (const char *p = kinds; *p; p += strcspn(p, ","), p += *p == ',', i++) {
         snprintf(one, sizeof one, "%.*s", (int)strcspn(p, ","), p);
-        if (is_among(one, "+", partition, strlen(partition)))
+        if (is_among(one, partition, strlen(partition)))
             return i;
     }
     return *kinds ? -1 : 0;

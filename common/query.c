@@ -314,13 +314,13 @@ static int store_json(const struct field *f, const json_t *v, struct topt_query 
 
 /* ---- the whole --------------------------------------------------------------------------- */
 
-static int need_counts(const struct topt_query *q, int most, const char **ret_source,
-                       struct topt_error *err)
+static int need_count(const struct topt_query *q, const char **ret_source,
+                      struct topt_error *err)
 {
     *ret_source = "gpus";
     if (!q->ngpus)
         return topt_fail(err, TOPT_ERR_INVAL, "gpus is missing: how many devices?");
-    if (q->ngpus > most)
+    if (q->ngpus > 1)
         return topt_fail(err, TOPT_ERR_INVAL, "gpus must be one count here");
     return 0;
 }
@@ -329,7 +329,7 @@ static int need_counts(const struct topt_query *q, int most, const char **ret_so
 static int check(struct topt_query *q, const char **ret_source, struct topt_error *err)
 {
     if (q->kind == TOPT_QUERY_FRONTIER)
-        return need_counts(q, 1, ret_source, err);
+        return need_count(q, ret_source, err);
     if (q->kind == TOPT_QUERY_CURVE)
         strcpy(q->mode, "profiling");
     *ret_source = "mode";
@@ -342,7 +342,7 @@ static int check(struct topt_query *q, const char **ret_source, struct topt_erro
         return 0;
     }
     if (!strcmp(q->mode, "mini-time"))
-        return need_counts(q, 1, ret_source, err);
+        return need_count(q, ret_source, err);
     *ret_source = "gpus";
     if (q->ngpus)
         return topt_fail(err, TOPT_ERR_INVAL,

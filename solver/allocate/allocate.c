@@ -18,7 +18,7 @@
 #include "topt_hash.h"
 #include "topt_minmax.h"
 
-enum { DEALS = 4, PASSES = 2, BOUNDS = 3, ORDERS = 8, WAYS = 2 * ORDERS };
+enum { DEALS = 4, BOUNDS = 3, ORDERS = 8, WAYS = 2 * ORDERS };
 /* No further way is tried from so many windows of nodes on, which take about a second. */
 enum { MOST_LOOKS = 100 * 1000 * 1000 };
 
@@ -209,7 +209,7 @@ static int plan(struct round *r, struct layout *best, struct layout *spare,
         return 0;
     }
     layout_copy(r, &r->asked, best);
-    if (layout_settle(r, best, PASSES))
+    if (layout_settle(r, best))
         return -1;
     for (int i = 0; i < BOUNDS * WAYS && !reaches(r, best, &least) &&
                     timeline_looked(r->t) < MOST_LOOKS;
@@ -218,7 +218,7 @@ static int plan(struct round *r, struct layout *best, struct layout *spare,
         r->permille = topt_max(1000, most - less);
         int rc = deal(r, i % WAYS, spare);
         r->permille = most;
-        if (rc < 0 || (rc && layout_settle(r, spare, PASSES)))
+        if (rc < 0 || (rc && layout_settle(r, spare)))
             return -1;
         if (rc)
             keep_better(r, spare, best);

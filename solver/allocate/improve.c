@@ -16,7 +16,7 @@
 #include "topt_minmax.h"
 
 /* How large the problem may be: so that a solver has it done in seconds. */
-enum { MOST_JOBS = 24, MOST_TIMES = 64, MOST_COLUMNS = 6000, RESOURCES = 3, PASSES = 2 };
+enum { MOST_JOBS = 24, MOST_TIMES = 64, MOST_COLUMNS = 6000, RESOURCES = 3 };
 
 struct column {
     size_t job;
@@ -33,7 +33,7 @@ struct window {
     int64_t *free; /* [time][set][resource] */
     struct column *column;
     struct topt_milp milp;
-    size_t room_columns, room_entries;
+    size_t room_entries;
 };
 
 static int is_in(const struct window *w, size_t job)
@@ -256,7 +256,7 @@ static int solve(struct window *w, const struct topt_alloc_solver *solver,
     if (rc || n != w->njobs)
         return 0;
     rc = place_all(w, n, ret);
-    return rc > 0 && layout_settle(w->r, ret, PASSES) ? -1 : rc;
+    return rc > 0 && layout_settle(w->r, ret) ? -1 : rc;
 }
 
 int improve(const struct round *r, const struct topt_alloc_solver *solver,

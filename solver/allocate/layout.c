@@ -213,13 +213,14 @@ static int settle_one(const struct round *r, struct layout *l, size_t i,
     return is_better;
 }
 
-int layout_settle(const struct round *r, struct layout *l, int most)
+int layout_settle(const struct round *r, struct layout *l)
 {
+    enum { PASSES = 2 };
     struct timeline *t = layout_timeline(r);
     for (size_t i = 0; i < r->p->njobs; i++)
         layout_move(r, l, i, t, -1);
     int has_moved = 1;
-    for (int pass = 0; pass < most && has_moved; pass++) {
+    for (int pass = 0; pass < PASSES && has_moved; pass++) {
         has_moved = 0;
         for (size_t i = 0; i < r->p->njobs && !timeline_failed(t); i++)
             if (l->spot[i].start_s >= 0)

@@ -15,8 +15,8 @@ struct layout {
 struct round {
     const struct topt_alloc_problem *p;
     struct layout asked; /* as everybody asked */
-    struct timeline *held,
-        *t;           /* with what is held alone, or NULL; and one to work with */
+    /* with what is held alone, or NULL; and one to work with */
+    struct timeline *held, *t;
     size_t *scratch;  /* nodes of a shape */
     int64_t permille; /* the bound on GPU-hours */
     int64_t reserve_permille;
@@ -54,8 +54,8 @@ void layout_move(const struct round *r, const struct layout *l, size_t i,
 int layout_place(const struct round *r, struct layout *l, size_t i, struct timeline *t,
                  int shape, int64_t limit_s);
 /* Each job in turn leaves its spot for one where it ends earlier, or at the same time with
- * fewer GPU-hours, while the others stay; until nothing changes, or 'most' times.  -1
- * without memory. */
-int layout_settle(const struct round *r, struct layout *l, int most);
+ * fewer GPU-hours, while the others stay; twice, if that changes anything.  -1 without
+ * memory. */
+int layout_settle(const struct round *r, struct layout *l);
 
 #endif

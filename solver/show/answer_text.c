@@ -235,13 +235,12 @@ static int of_two_spaces(const json_t *rows)
 }
 
 /* What the short words in the heads of columns stand for. */
-static void explain_heads(struct topt_text *out, int indent, const json_t *job,
-                          int tokens, int mfu)
+static void explain_heads(struct topt_text *out, const json_t *job, int tokens, int mfu)
 {
     const json_t *training = json_object_get(job, "training");
     if (training && !mfu)
         return;
-    topt_text_add(out, "%*s(", indent, "");
+    topt_text_add(out, "%*s(", NOTES, "");
     if (!training)
         topt_text_add(out, "GPU-h/1%s: GPU-hours per %s %s%s", tokens ? "B" : "M",
                       tokens ? "billion" : "million",
@@ -288,7 +287,7 @@ void topt_text_of_rows(struct topt_text *out, const json_t *rows, const json_t *
             out,
             "%*s(tight: with context and libraries a run may take more than the limit)\n",
             NOTES, "");
-    explain_heads(out, NOTES, job, tokens, mfu);
+    explain_heads(out, job, tokens, mfu);
     if (by == TOPT_ROWS_BY_NAME && of_two_spaces(rows))
         topt_text_add(out,
                       "%*s(below the first row, all layers share one strategy; --gpus "

@@ -93,11 +93,11 @@ static void put_rule_name(struct topt_text *t, const struct place *p,
                           const struct topt_rule *r)
 {
     char title[96];
-    double length = topt_svg_length(r->name, 12), x = WIDTH - RIGHT;
+    double length = topt_svg_length(r->name), x = WIDTH - RIGHT;
     if (r->vertical && at_x(p, r->at) + length / 2 < x)
         x = at_x(p, r->at) + length / 2;
     double least = LEFT + 12 + length +
-                   topt_svg_length(topt_axis_title(&p->c->y, title, sizeof title), 12);
+                   topt_svg_length(topt_axis_title(&p->c->y, title, sizeof title));
     topt_svg_words(t, x > least ? x : least, p->top - 6,
                    "class=\"bad\" text-anchor=\"end\"", r->name);
 }

@@ -70,7 +70,7 @@ static void put_labels(struct drawing *d, const json_t *row, double x, double ru
 {
     topt_svg_words(&d->v.t, NAMES - 8, d->v.y + 11, "class=\"ink\" text-anchor=\"end\"",
                    topt_json_words_at(row, "algorithm"));
-    if (x <= rule && x + 12 + topt_svg_length(value, 12) > rule)
+    if (x <= rule && x + 12 + topt_svg_length(value) > rule)
         x = rule;
     topt_svg_words(&d->v.t, x + 6, d->v.y + 11, "class=\"soft\"", value);
 }

@@ -50,9 +50,10 @@ static double length_of(const char *s, size_t n, double size)
     return ems * size;
 }
 
-double topt_svg_length(const char *words, double size)
+double topt_svg_length(const char *words)
 {
-    return length_of(words, strlen(words), size);
+    enum { LETTER = 12 };
+    return length_of(words, strlen(words), LETTER);
 }
 
 static void put_words(struct topt_text *t, double x, double y, const char *attributes,
@@ -117,7 +118,7 @@ void topt_svg_head(struct topt_svg *v, const char *title, const char *subtitle)
 void topt_svg_key(struct topt_svg *v, double swatch, const char *name, double *at,
                   double *ret_x)
 {
-    double length = swatch + 6 + topt_svg_length(name, 12);
+    double length = swatch + 6 + topt_svg_length(name);
     if (*at > 0 && *at + length > v->right) {
         v->y += KEY;
         *at = 0;

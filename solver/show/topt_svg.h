@@ -18,8 +18,8 @@ struct topt_svg {
 
 /* Text of a document: markup is escaped, bytes that XML does not know become spaces. */
 void topt_svg_escape(struct topt_text *t, const char *s);
-/* The length of these words in letters of 'size' pixels, rather too long than too short. */
-double topt_svg_length(const char *words, double size);
+/* The length of these words in letters of 12 pixels, rather too long than too short. */
+double topt_svg_length(const char *words);
 /* One line of words at x, y with these attributes. */
 void topt_svg_words(struct topt_text *t, double x, double y, const char *attributes,
                     const char *words);

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIME = 256, FACTOR_OF_LATENTS = 8 };
+enum { TIME = 256 };
 
 /* What a config says, where it is no size of blocks. */
 struct net {
