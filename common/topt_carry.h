@@ -12,8 +12,8 @@
 enum {
     TOPT_CARRY_MOST = 96 << 10,  /* of the word: Linux takes strings of 128 KiB */
     TOPT_CARRY_WHOLE = 16 << 20, /* of the document */
-    TOPT_CARRY_DIGEST_AT =
-        2, /* where the digest begins in the word, and where the packed document */
+    /* where the digest begins in the word, and where the packed document */
+    TOPT_CARRY_DIGEST_AT = 2,
     TOPT_CARRY_DATA_AT = TOPT_CARRY_DIGEST_AT + 65,
 };
 

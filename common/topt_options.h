@@ -33,8 +33,8 @@ enum topt_option_kind {
 struct topt_option {
     const char *name; /* long name without dashes, or one letter for -x; NULL ends */
     enum topt_option_kind kind;
-    size_t
-        offset; /* of the field in the caller's struct, whose value before is the default */
+    /* of the field in the caller's struct, whose value before is the default */
+    size_t offset;
     const char *arg;
     const char *help;
 };

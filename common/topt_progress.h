@@ -16,8 +16,8 @@ enum topt_phase { TOPT_PHASE_PRICING, TOPT_PHASE_SEARCHING, TOPT_PHASE_CHECKING 
 struct topt_progress {
     atomic_int phase;
     atomic_int_least64_t gpus, nodes; /* what is looked at; 0: not of devices */
-    atomic_int_least64_t variant,
-        variants;                /* of the choices for the whole model, from 1 */
+    /* of the choices for the whole model, from 1 */
+    atomic_int_least64_t variant, variants;
     atomic_int_least64_t priced; /* configurations, and rows of tables, of this variant */
     atomic_int_least64_t points; /* found on the frontier that is searched now */
     atomic_int_least64_t checked; /* of them, by the checker */

@@ -40,8 +40,8 @@ const atomic_bool *topt_stop_after(double seconds)
     /* Restarting: it may come while the answer is written. */
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigaction(SIGALRM, &action, NULL);
-    action.sa_flags =
-        (int)(SA_RESTART | SA_RESETHAND); /* a second one ends the process */
+    /* A second interrupt ends the process. */
+    action.sa_flags = (int)(SA_RESTART | SA_RESETHAND);
     sigaction(SIGINT, &action, NULL);
     if (seconds > 0 && seconds < 1e9)
         set_alarm(seconds);

@@ -26,8 +26,8 @@ static double mean(const double *v, size_t n)
 }
 
 struct sums {
-    double *jct, *wait,
-        *slowdown; /* of jobs that ended: hours, and times their own run */
+    /* of jobs that ended: hours, and times their own run */
+    double *jct, *wait, *slowdown;
     size_t n;
     int64_t last_s, gpu_s;
     int64_t deaths, restarts, failures, later;

@@ -92,18 +92,18 @@ struct topt_cluster_options {
     struct topt_cluster_kind kind[TOPT_CLUSTER_KINDS];
     int nkinds;
     int any_kind; /* moldable backfill and Sia may choose another kind than was asked for */
-    int64_t most_permille, least_permille, share_permille,
-        reserve_permille; /* of moldable backfill */
-    int64_t depth;        /* jobs of the queue that are planned, as bf_max_job_test */
-    int64_t round_s;      /* of policies that change running jobs; 0: of their papers */
-    int64_t restart_s;    /* that such a change takes, or a failure, or a requeue */
+    /* of moldable backfill */
+    int64_t most_permille, least_permille, share_permille, reserve_permille;
+    int64_t depth;     /* jobs of the queue that are planned, as bf_max_job_test */
+    int64_t round_s;   /* of policies that change running jobs; 0: of their papers */
+    int64_t restart_s; /* that such a change takes, or a failure, or a requeue */
     int64_t seed;
     double failure_s;     /* mean time between failures of a node; 0: none fails */
     int64_t repair_s;     /* until it is back */
     int64_t checkpoint_s; /* what a job did since the last is lost where its node fails */
     double error; /* predicted times are exp(error * normal) times the true ones */
-    int64_t
-        limit_step_s; /* lengths are planned as limits, in multiples of this; 0: exactly */
+    /* lengths are planned as limits, in multiples of this; 0: exactly */
+    int64_t limit_step_s;
     const struct topt_alloc_solver *solver; /* NULL: none */
 };
 

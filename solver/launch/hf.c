@@ -107,8 +107,8 @@ int topt_launch_hf(const struct job *j, struct sheet *s, struct topt_error *err)
                   j->recompute ? "True" : "False");
     if (is_sharded(j))
         topt_text_add(&t, "    --fsdp --fsdp_config \"$here/fsdp.json\" \\\n");
-    if (is_sharded(j) &&
-        j->steps > 1) /* else whole gradients stay between micro-batches */
+    /* else whole gradients stay between micro-batches */
+    if (is_sharded(j) && j->steps > 1)
         topt_text_add(&t, "    --accelerator_config \"$here/accelerator.json\" \\\n");
     if (!strcmp(j->loss, "fused") || !strcmp(j->loss, "chunked"))
         topt_text_add(&t,

@@ -191,8 +191,8 @@ static void read_model(struct job_model *m, const json_t *ops)
     }
     m->mtp = losses > 1 ? losses - 1 : 0;
     m->layers -= m->mtp;
-    m->tied =
-        m->mtp ? m->tied == 1 : m->tied > 0; /* an own head of theirs is shared, too */
+    /* an own head of theirs is shared, too */
+    m->tied = m->mtp ? m->tied == 1 : m->tied > 0;
     if (!m->layers && !m->other)
         m->other = "no attention";
 }

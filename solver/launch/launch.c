@@ -63,8 +63,8 @@ static const struct target {
     int (*write)(const struct job *j, struct sheet *s, struct topt_error *err);
     struct topt_launch_pin pin;
     const char *no_fp16; /* why what it starts can't train in fp16; NULL: it can */
-    const char *
-        low; /* scalings of products in few bits that it can be told of, with spaces around; NULL: none */
+    /* scalings of products in few bits that it can be told of, with spaces around; NULL: none */
+    const char *low;
     const char *modules; /* of recomputation, likewise */
     int replicas; /* it shards over a part of the data parallel ranks, where it is told so */
     /* Of pipeline stages: levels of sharding beside them, as bits; 0: a script has to have them written out.

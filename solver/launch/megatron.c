@@ -285,8 +285,8 @@ int topt_launch_megatron(const struct job *j, struct sheet *s, struct topt_error
     /* One queue of the device's would run what is sent after what is computed. */
     if (topt_orders[j->order].pairs)
         topt_text_add(&t, "export CUDA_DEVICE_MAX_CONNECTIONS=32\n");
-    if (j->offload >=
-        JOB_HOST_MODULES) /* arguments.py asks for it beside Transformer Engine 2.10 */
+    /* arguments.py asks for it beside Transformer Engine 2.10 */
+    if (j->offload >= JOB_HOST_MODULES)
         topt_text_add(&t, "export NVTE_CPU_OFFLOAD_V1=1\n");
     topt_job_start_torchrun(j, "torchrun", &t);
     topt_text_add(&t, " pretrain_gpt.py");

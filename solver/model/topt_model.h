@@ -334,8 +334,8 @@ struct topt_eager {
     int kernels[2];               /* that the host starts: forward, backward */
     struct topt_numbers moved[2]; /* read or written: forward, backward */
     struct topt_numbers kept;     /* for backward, beside what the row says */
-    struct topt_numbers work
-        [2]; /* alive besides while it runs: forward, backward; a loss: with its input */
+    /* alive besides while it runs: forward, backward; a loss: with its input */
+    struct topt_numbers work[2];
 };
 
 /* Operators that frameworks run by different kernels; bits. */
@@ -367,8 +367,8 @@ struct topt_model;
 int topt_loss_has_kernels(const struct topt_model *m);
 
 struct topt_op_spec {
-    const char
-        *name; /* rows may share a name and differ in the rank of the first input */
+    /* rows may share a name and differ in the rank of the first input */
+    const char *name;
     topt_attr_set attrs;   /* what it takes */
     uint8_t loss;          /* its output is a loss for each sample or token */
     const char *plan_only; /* what no backend computes; NULL: the kernels are there */
@@ -564,8 +564,8 @@ struct topt_op {
     int ninputs;
     int input[TOPT_MAX_INPUTS]; /* operand numbers of the INPUTs, in order */
     int output;                 /* operand number of the OUTPUT */
-    uint32_t
-        whole; /* dimensions (bit d) that its operands keep whole, whatever the row says */
+    /* dimensions (bit d) that its operands keep whole, whatever the row says */
+    uint32_t whole;
     int layer; /* of the decoder's or encoder's layers, numbered over the whole model; -1:
                   it stands outside of them */
     enum topt_op_role role; /* "role" in documents: what tensor parallelism asks */
@@ -626,8 +626,8 @@ struct topt_model {
     /* By operator, of a finished model: how many blocks of its kind there are; 0: it
      * is in none. */
     int *repeats;
-    struct topt_blocks
-        *blocks; /* of a finished model; topt_model_blocks() hands out copies */
+    /* of a finished model; topt_model_blocks() hands out copies */
+    struct topt_blocks *blocks;
     /* By operator, of a finished model: the first operator of its unit, -1: it is in none; and
      * its share of the two largest. */
     int *unit;
@@ -914,14 +914,14 @@ struct topt_import_options {
     /* Positions of a document, on the mean, where samples are packed with several of which each attends to itself;
      * 0: a sample is one. */
     int64_t document_length;
-    const char
-        *loss; /* of an ONNX graph: "cross_entropy" or "mse"; NULL: by its output */
+    /* of an ONNX graph: "cross_entropy" or "mse"; NULL: by its output */
+    const char *loss;
     const char *train; /* what topt_model_train() is told; NULL: as it is */
     const char *as;    /* the family of a config whose own is not known */
     const char *part;  /* of a config of several: "text"; NULL: all that is read */
     double capacity;   /* slots of an expert over its share; 0: the family's */
-    int64_t
-        mtp; /* modules that predict further tokens; 0: none, or those of Megatron-LM's arguments */
+    /* modules that predict further tokens; 0: none, or those of Megatron-LM's arguments */
+    int64_t mtp;
     int apart; /* of a config: products that are otherwise one, bits of enum topt_apart */
     int untrained; /* an ONNX graph without weights is taken too */
 };

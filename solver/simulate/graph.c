@@ -168,8 +168,8 @@ static int may_be_packed(const struct maker *w, int at)
 
 struct gradient {
     int instr, made; /* by the task */
-    int64_t
-        seen_ns; /* when it is looked at, from the beginning of the last micro-batch */
+    /* when it is looked at, from the beginning of the last micro-batch */
+    int64_t seen_ns;
 };
 
 static int by_time(const void *a, const void *b)

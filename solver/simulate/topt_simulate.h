@@ -45,8 +45,8 @@ struct topt_simulation {
     struct topt_simulated *task;   /* by task of the schedule */
     int micros; /* micro-batches that were simulated: the others repeat one of them */
     int64_t time_ns; /* of a step */
-    int64_t compute_ns,
-        network_ns;  /* of all that computes and all that moves, by itself */
+    /* of all that computes and all that moves, by itself */
+    int64_t compute_ns, network_ns;
     int64_t idle_ns; /* of the step nothing was computed */
     int64_t link_ns[TOPT_LINK_COUNT];
     int buckets;       /* of gradients that are packed */

@@ -93,8 +93,8 @@ static enum topt_eager_how eager_expert_biases(const struct topt_op *op,
 {
     int64_t n = topt_output_numbers(op, len), experts = len[1];
     int64_t width = op->count[2] * op->operand[0].dim[2].unit;
-    int64_t inner =
-        n / width * (op->attrs.extra - width); /* that the first product makes */
+    /* that the first product makes */
+    int64_t inner = n / width * (op->attrs.extra - width);
     if (!(writes & TOPT_EAGER_BIASES))
         return TOPT_EAGER_ALIKE;
     *ret = (struct topt_eager){

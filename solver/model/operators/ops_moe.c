@@ -207,8 +207,8 @@ static int64_t flops_routing(const struct topt_op *op, enum topt_kernel k,
 {
     enum { B, E, S, D };
     (void)k;
-    int64_t slots =
-        op->operand[0].dim[1].unit * op->operand[2].dim[1].unit; /* one is 1 */
+    /* one is 1 */
+    int64_t slots = op->operand[0].dim[1].unit * op->operand[2].dim[1].unit;
     int64_t unit = op->operand[0].dim[2].unit;
     return 2 * len[B] * (len[S] + len[E] * slots) * len[D] * unit;
 }

@@ -43,8 +43,8 @@ struct topt_best {
     int alike;
     struct topt_solution solution;       /* strategy owned */
     struct topt_certificate certificate; /* of all shapes; epsilon that of the fastest */
-    int stopped,
-        uniform; /* 'uniform': it is of that space, whatever was to be searched */
+    /* 'uniform': it is of that space, whatever was to be searched */
+    int stopped, uniform;
     int factors; /* that were searched */
     /* of a faster one, which leaves nothing of the device's memory; 0: it is the fastest */
     int64_t tight_ns;
@@ -114,10 +114,10 @@ int topt_answer_curve(const struct topt_request *r, struct topt_memo *memo, json
 /* ---- one answer beside others (alternatives.c) -------------------------------------- */
 
 struct topt_alternatives {
-    json_t *
-        points; /* those of a curve, of counts that fit and may matter for what is named */
-    json_t *
-        named; /* the fewest, one node, the cheapest, the knee, the fastest; one that is several once */
+    /* those of a curve, of counts that fit and may matter for what is named */
+    json_t *points;
+    /* the fewest, one node, the cheapest, the knee, the fastest; one that is several once */
+    json_t *named;
 };
 
 /* Solve those of the counts (ascending) that may have one of the names that people book them by.  'fewest': the point of

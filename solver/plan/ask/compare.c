@@ -182,8 +182,8 @@ static int ask_choices(struct entry *e, const struct topt_request *r,
     e->own = *r;
     e->own.algorithm = e->algorithm->name;
     e->own.space = r->space == TOPT_SPACE_UNIFORM ? TOPT_SPACE_CANONICAL : r->space;
-    e->own.factors =
-        r->factors & TOPT_FACTOR_MICRO; /* none where they are chosen for us */
+    /* none where they are chosen for us */
+    e->own.factors = r->factors & TOPT_FACTOR_MICRO;
     begin_row(l, 0, &e->own.max_work, e->budget, sizeof e->budget);
     if (r->pin) {
         topt_fail(&refused, TOPT_ERR_USAGE, "it takes no pins");
@@ -650,8 +650,8 @@ int topt_plan_compare(const struct topt_request *r,
         json_decref(stopped);
         return -1;
     }
-    int64_t limit =
-        topt_json_whole_at(ours, "memory_limit"); /* of unlike devices: the most */
+    /* of unlike devices: the most */
+    int64_t limit = topt_json_whole_at(ours, "memory_limit");
     if (!limit)
         limit = topt_request_limit(r);
     json_object_del(ours, "memory_limit");

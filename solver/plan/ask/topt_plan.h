@@ -59,8 +59,8 @@ struct topt_system {
     /* It is ours, of devices of which the space knows the least alone: the others are held against
      * it, the search of the space among them. */
     int ours;
-    const char
-        *within; /* the row whose space its plan is in, with choices; NULL: right-end */
+    /* the row whose space its plan is in, with choices; NULL: right-end */
+    const char *within;
     /* The splits that it chooses; what it leaves open is chosen as is fastest, and the whole has
      * our costs.  'rule': by which of those that the function knows. */
     int (*choices)(const struct topt_system *row, const struct topt_request *r,

@@ -198,8 +198,8 @@ static int *none_yet(struct topt_arena *a, size_t n)
 
 static int add_to_union(struct union_builder *u, struct block *b)
 {
-    int *op =
-        topt_arena_alloc(u->arena, (size_t)b->p.nops, sizeof *op); /* of the union */
+    /* by operator: its number in the union */
+    int *op = topt_arena_alloc(u->arena, (size_t)b->p.nops, sizeof *op);
     if (!op)
         return -1;
     for (int i = 0; i < b->p.nops; i++) {
@@ -331,8 +331,8 @@ static int join_classes(struct union_builder *u, int joint, int is_from, int32_t
         const struct block *x = &u->block[b];
         const struct topt_search_edge *e =
             x->edge[joint] < 0 ? NULL : &x->p.edge[x->edge[joint]];
-        int first =
-            e && is_from != turned(u, x, joint); /* the end that the edge is from */
+        /* Is this the end from which the edge comes? */
+        int first = e && is_from != turned(u, x, joint);
         const int32_t *of = !e ? NULL : first ? e->from_class : e->to_class;
         for (int c = 0; c < configs_of(x, op); c++)
             *cls++ = base[b] + (of ? of[c] : 0);

@@ -201,8 +201,8 @@ struct topt_certificate {
     struct topt_search_stats stats;
 };
 
-struct topt_certificate
-topt_certificate_exact(void); /* of a search that has nothing to look at */
+/* The certificate of a search that has nothing to look at. */
+struct topt_certificate topt_certificate_exact(void);
 
 /* Merge the claims of two answers; takes nothing of 'from'. */
 int topt_certificate_merge(struct topt_certificate *into,

@@ -11,16 +11,16 @@
 /* The contents of a plan document beside the strategy. */
 struct topt_plan_facts {
     const struct topt_costing *k; /* of a micro-batch */
-    const struct topt_mesh
-        *whole; /* all devices, of which k's mesh is one pipeline stage */
+    /* all devices, of which k's mesh is one pipeline stage */
+    const struct topt_mesh *whole;
     const struct topt_model *model; /* of the whole batch */
     const struct topt_strategy *strategy;
     const struct topt_strategy_cost *cost;
     int64_t peak_bytes;
     enum topt_space space;
     int alike; /* blocks choose alike */
-    const struct topt_degrees
-        *degrees;  /* uniform: what was chosen for all; else unread */
+    /* uniform: what was chosen for all; else unread */
+    const struct topt_degrees *degrees;
     int positions; /* uniform: tensor parallelism is with sequence parallelism */
     const struct topt_framework *framework; /* NULL: none was asked for */
     const char *algorithm;

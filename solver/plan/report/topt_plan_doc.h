@@ -15,8 +15,8 @@
 /* A plan document read back: everything a rank needs. */
 struct topt_plan_doc {
     struct topt_model *model; /* of the global batch */
-    struct topt_model
-        *micro; /* of a micro-batch, which is lowered; 'model' where that is all */
+    /* of a micro-batch, which is lowered; 'model' where that is all */
+    struct topt_model *micro;
     struct topt_mesh mesh;     /* of one pipeline stage, where there are several */
     int gpus, nodes, per_node; /* of all stages */
     struct topt_settings settings;

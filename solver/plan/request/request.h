@@ -14,8 +14,8 @@ int topt_next_grid(const struct topt_hw *hw, int64_t gpus, int *nodes, int *per_
 int topt_request_grid(const struct topt_request *r, int64_t gpus, int *nodes,
                       int *per_node);
 
-int topt_no_grid(const struct topt_request *r, int64_t gpus,
-                 struct topt_error *err); /* fails: there is none */
+/* Fails with the error that there is no grid of so many GPUs. */
+int topt_no_grid(const struct topt_request *r, int64_t gpus, struct topt_error *err);
 
 /* Is what is asked possible at all? */
 int topt_request_check(const struct topt_request *r,

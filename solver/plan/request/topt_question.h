@@ -85,14 +85,14 @@ struct topt_request {
     /* The row that decides what the uniform space may be.  NULL: nothing is left out (topt's
      * own). */
     const struct topt_framework *framework;
-    int64_t pipeline,
-        virtual_stages;  /* just so many stages, chunks of each; 0: searched */
+    /* just so many stages, chunks of each; 0: searched */
+    int64_t pipeline, virtual_stages;
     int64_t shard_ranks; /* data ranks that ZeRO shards over; 0: all, or as searched */
     int schedule; /* of stages, the row of enum topt_order_row and one; 0: searched */
-    int64_t
-        context; /* just so many ranks have a part of each sample's positions; 0: searched */
-    int64_t expert,
-        expert_tensor; /* just so many ranks share out experts, split each; 0: searched */
+    /* just so many ranks have a part of each sample's positions; 0: searched */
+    int64_t context;
+    /* just so many ranks share out experts, split each; 0: searched */
+    int64_t expert, expert_tensor;
     int tensor_parallel; /* as much as the framework can be asked for */
     /* Sequence parallelism beside it; AUTO: on where the framework has it. */
     enum topt_positions {
@@ -126,8 +126,8 @@ struct topt_request {
     int64_t max_entries;
     uint64_t seed;     /* of systems that search at random; 0: theirs */
     int64_t proposals; /* that these try at most; 0: as many as they think right */
-    const char *
-        systems; /* comparisons: these rows beside ours, with commas between; NULL: all */
+    /* comparisons: these rows beside ours, with commas between; NULL: all */
+    const char *systems;
     /* Comparisons share a limit of time, whose end 'stop' tells: 'arm' begins it anew, to so many
      * seconds from now.  0 or NULL: there is none. */
     double seconds;

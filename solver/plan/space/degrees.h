@@ -26,8 +26,8 @@ struct topt_degrees {
     int expert, expert_tensor;
     int recompute; /* may operators be recomputed?  Uniform: which are, bits of enum topt_recompute_module */
     int recompute_layers; /* of pipeline stages: in the first so many layers of each chunk; 0: all */
-    uint32_t
-        mesh_starts; /* device meshes of systems that have one for all operators; else 0 */
+    /* device meshes of systems that have one for all operators; else 0 */
+    uint32_t mesh_starts;
     int by_schedule; /* as in topt_settings: time and memory are those of a schedule */
 };
 

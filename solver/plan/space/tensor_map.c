@@ -17,8 +17,8 @@ struct mapper {
     struct topt_tensor_map *map;
     uint8_t *split; /* by tensor: its features are */
     uint8_t *slots; /* ... or it holds tokens by expert */
-    int8_t
-        *wanted; /* what its consumers want: a dimension of it or -1, or UNSEEN, MIXED */
+    /* what its consumers want: a dimension of it or -1, or UNSEEN, MIXED */
+    int8_t *wanted;
     uint8_t *whole; /* all of them want it whole */
 };
 

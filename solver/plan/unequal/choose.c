@@ -25,8 +25,8 @@ struct device_counts {
 struct choosing {
     const struct topt_request *request;
     int n, devices[TOPT_HW_GROUPS];
-    struct device_counts
-        *list; /* several groups together, by their number of devices; owned */
+    /* several groups together, by their number of devices; owned */
+    struct device_counts *list;
     int nlist;
     json_t *rows;               /* of the answer; owned, as the next two */
     json_t *best;               /* so far */

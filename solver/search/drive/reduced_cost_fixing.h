@@ -11,8 +11,8 @@ struct fixing {
     struct segment *segment;
     int64_t allowance;
     struct reduced_problem narrowed; /* what is left of the problem within it */
-    struct topt_frontier
-        *frontier; /* of that, between the segment's ends: set by its search */
+    /* of that, between the segment's ends: set by its search */
+    struct topt_frontier *frontier;
 };
 
 /* Begin with a segment that is to be parted; 0 where a problem of its own is not worth

@@ -322,8 +322,8 @@ static int too_much(struct scalarizer *b, struct segment *segment, int can_split
     }
     int spent = b->work_budget && *budget >= b->work_budget;
     if (b->maker.nbounds == 1 && segment->time > 4 && segment->memory > 4) {
-        *budget =
-            next_budget(b, *budget, b->known.n > 0); /* all that is needed at once */
+        /* all that is needed at once */
+        *budget = next_budget(b, *budget, b->known.n > 0);
         return add_bounds(b, segment);
     }
     if (!spent) {

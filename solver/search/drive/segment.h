@@ -28,8 +28,8 @@ struct segment {
     struct strategies strategies; /* of 'found' */
     double left_out; /* how much slower those are that stand for points left out */
     /* Counts. */
-    int64_t work, points, bytes,
-        parts; /* parts: segments that it was searched in, if not one */
+    /* parts: segments that it was searched in, if not one */
+    int64_t work, points, bytes, parts;
     int max_frontier;
 };
 

@@ -103,8 +103,8 @@ int32_t topt_leaf_choice(const struct table *leaf, int64_t point)
 {
     if (leaf->choice || leaf->single)
         return leaf->choice ? leaf->choice[point] : 0;
-    int64_t low = 0,
-            high = leaf->nentries; /* the last entry that begins at it or before */
+    /* the last entry that begins at it or before */
+    int64_t low = 0, high = leaf->nentries;
     while (low + 1 < high) {
         int64_t middle = (low + high) / 2;
         if (leaf->first[middle] <= point)

@@ -114,8 +114,8 @@ struct hf_mixer {
     int64_t heads, head_dim; /* of what is carried on: values */
     int64_t groups, state;   /* keys: how many, and how wide one is */
     int64_t rank;            /* Mamba: of what the steps are made of */
-    int64_t
-        ranks[4]; /* RWKV: of decays, rates, values, gates; KDA: of decays and gates */
+    /* RWKV: of decays, rates, values, gates; KDA: of decays and gates */
+    int64_t ranks[4];
     int bias, out_bias, kernel_bias; /* of projections, the last; of the convolution */
     int norm;                        /* of what comes out, or of Mamba's parts */
     int64_t norm_groups;             /* ... in so many groups, each by itself; 0: one */
@@ -181,15 +181,15 @@ struct hf_arch {
     int64_t layer_unused;  /* of each layer, what costs next to no arithmetic */
     double embed_factor;   /* 0: 1 */
     /* attention; of 'rope' what rotary embedding takes, rope_theta 0: there is none */
-    struct topt_attrs rope,
-        local_rope;       /* the latter of local layers, where it is another */
+    /* the latter of local layers, where it is another */
+    struct topt_attrs rope, local_rope;
     double rope_share;    /* of a head that is turned; 0: all */
     int head_norms;       /* of queries and keys, before they are turned */
     int each_head_norms;  /* the same with gains of each head */
     int wide_norms;       /* of all heads at once */
     int head_norms_after; /* by head, after that, with nothing trained */
-    int sinks,
-        gate; /* of each head, HF_SINKS_LOCAL: of local layers' alone; of what attention gives */
+    /* of each head, HF_SINKS_LOCAL: of local layers' alone; of what attention gives */
+    int sinks, gate;
     int head_gates;        /* a number of each head lets it through */
     int no_key_bias;       /* where the other two have one */
     double score_factor;   /* 0: one over the root of the width of a head */
@@ -263,8 +263,8 @@ struct hf_arch {
      * pixels of a side become one key; the first width before them, the last behind */
     int64_t stage_kernel[HF_MAX_STAGES], stage_stride[HF_MAX_STAGES],
         stage_times[HF_MAX_STAGES], stage_fewer[HF_MAX_STAGES], last_width;
-    double
-        squeeze; /* share of its channels by which a layer weighs them; 0: it does not */
+    /* share of its channels by which a layer weighs them; 0: it does not */
+    double squeeze;
     /* sound as it is sampled: the convolution that tells places */
     int64_t places, place_layers, project;
     int conv_bias, norm_each, no_joint_norm;
@@ -274,8 +274,8 @@ struct hf_arch {
     int64_t channels, image, patch, classes;                      /* of images */
     int64_t source, encoder_layers, encoder_inner, encoder_heads; /* of sound, of text */
     int stack_norms; /* text to text: each stack ends with a norm */
-    int64_t
-        encoder_every; /* each so-and-so-many-th of the encoder's layers has experts */
+    /* each so-and-so-many-th of the encoder's layers has experts */
+    int64_t encoder_every;
     int64_t encoder_unread; /* parameters of each of its layers that nothing here reads */
     /* Above so many positions something is computed otherwise, for which there is no
      * operator: NULL: that is not so. */

@@ -157,8 +157,8 @@ int topt_hf_read_openelm(const json_t *doc, struct hf_arch *a, struct topt_error
     if (!json_is_array(times))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "ffn_multipliers must be an array with a number for each layer");
-    (void)topt_json_member(doc,
-                           "num_gqa_groups"); /* they follow from lists that are read */
+    /* they follow from lists that are read */
+    (void)topt_json_member(doc, "num_gqa_groups");
     (void)topt_json_member(doc, "qkv_multipliers");
     a->traits |= norms ? HF_T_HEADS : 0;
     json_t *usual = json_copy((json_t *)doc);

@@ -176,8 +176,8 @@ static int read_index(const json_t *doc, struct hf_arch *a, struct topt_error *e
     if (!a->index_heads)
         return 0;
     a->not_run = "the choice of keys that each query attends to";
-    (void)topt_json_member(doc,
-                           "layer_types"); /* all layers are alike but for the index */
+    /* all layers are alike but for the index */
+    (void)topt_json_member(doc, "layer_types");
     for (int64_t i = 0; i < a->layers; i++) {
         const char *type = json_string_value(json_array_get(types, (size_t)i));
         int64_t after = i - offset + 1 > 0 ? i - offset + 1 : 0;

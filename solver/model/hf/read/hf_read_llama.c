@@ -22,8 +22,8 @@ int topt_hf_like_llama(const json_t *doc, struct hf_arch *a, struct topt_error *
     if (topt_hf_sizes(doc, topt_hf_usual_sizes, a, err) ||
         topt_hf_sizes_or(doc, optional, a, err))
         return -1;
-    if (!a->kv_heads ||
-        a->latent_rank) /* every head has keys of its own, from one latent */
+    /* every head has keys of its own, from one latent */
+    if (!a->kv_heads || a->latent_rank)
         a->kv_heads = a->heads;
     if (topt_hf_divides("num_attention_heads", a->heads, "num_key_value_heads",
                         a->kv_heads, err) ||

@@ -121,8 +121,8 @@ struct domain {
         struct topt_cost cost;
         int64_t transient, waiting;
     } * at; /* those that nothing dominates */
-    int charge_transient,
-        charge_waiting; /* by so many variables together; 0: not charged */
+    /* by how many variables together; 0: not charged */
+    int charge_transient, charge_waiting;
     /* under the current caps */
     int nkept;
     int32_t *kept; /* numbers in 'at' */
@@ -205,8 +205,8 @@ struct topt_problem {
     /* Also those that ways between orbits take, once 'by_orbits': of parts. */
     struct topt_symmetry_bounds *symmetry_bounds;
     int by_orbits;
-    struct topt_problem
-        *of;    /* it is a part of that one, which has its moves (narrowed_problem.c) */
+    /* the problem that this is a part of, which has its moves (narrowed_problem.c) */
+    struct topt_problem *of;
     int nmoves; /* shapes of tensors */
     struct topt_moves **moves;
     int64_t moves_priced;

@@ -7,8 +7,8 @@
 
 /* Dimensions that axes may be given to. */
 struct topt_splits {
-    int ndims,
-        expert; /* 'expert': the dimension of experts with parameters of their own, or -1 */
+    /* 'expert': the dimension of experts with parameters of their own, or -1 */
+    int ndims, expert;
     enum topt_split split[TOPT_MAX_OPDIMS];
     int64_t count[TOPT_MAX_OPDIMS];
     uint8_t even[TOPT_MAX_OPDIMS]; /* only into parts that divide the count */
