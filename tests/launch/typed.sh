@@ -1,12 +1,8 @@
 #!/bin/bash
 # typed.sh - what people type as README, TUTORIAL, SLURM, LAUNCH and TORCH have it, in a private Slurm of two nodes with toptd and
 # the plugin, where torchrun, accelerate, deepspeed and the like are stand-ins that write down how they were started.
-# shellcheck source=tests/slurm/lib.sh disable=SC2154 # lib.sh gives these
-. "$(dirname "$0")/../slurm/lib.sh"
-# shellcheck source=tests/slurm/planner.sh
+# shellcheck source=tests/slurm/planner.sh disable=SC2154 # lib.sh gives these
 . "$(dirname "$0")/../slurm/planner.sh"
-need_slurm
-need_planner
 
 # shellcheck disable=SC2034 # planner.sh and lib.sh read them
 planner_waits=1 nodes='n1 CPUs=16 RealMemory=4000 Gres=gpu:a100:4

@@ -1,12 +1,10 @@
-# planner.sh - after lib.sh: what answers at $url is a toptd of the test's own, not a stand-in.  A test that starts it later
-# sets planner_waits=1 and calls start_toptd.
+# planner.sh - lib.sh for tests of Slurm and toptd: what answers at $url is a toptd of the test's own, not a stand-in.  A test
+# that starts it later sets planner_waits=1 and calls start_toptd.
 # shellcheck shell=bash disable=SC2034,SC2154 # lib.sh gives and takes these
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+need_slurm
+[ -x "${TOPTD:-}" ] && [ -x "${TOPT:-}" ] || skip_all "toptd is not built"
 planner='' planner_waits=''
-
-need_planner()
-{
-    [ -x "${TOPTD:-}" ] && [ -x "${TOPT:-}" ] || skip_all "toptd is not built"
-}
 
 start_planner()
 {

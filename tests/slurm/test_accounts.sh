@@ -1,10 +1,7 @@
 #!/bin/bash
 # test_accounts.sh - limits of accounting bind a plan: of a QOS, of an account, of a user.  With a slurmdbd of its own,
 # from $TOPT_ACCOUNTING (deploy/cluster.sh --accounting) or where it is installed.
-. "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/planner.sh"
-need_slurm
-need_planner
 accounting=${TOPT_ACCOUNTING:-}
 [ -n "$accounting" ] || ! PATH=$PATH:/usr/sbin command -v slurmdbd mariadbd >/dev/null || accounting=/
 [ -n "$accounting" ] || skip_all "no slurmdbd: unpack slurmdbd, slurm-wlm-mysql-plugin and mariadb-server-core, and name the folder in TOPT_ACCOUNTING"

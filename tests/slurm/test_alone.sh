@@ -1,10 +1,7 @@
 #!/bin/bash
 # test_alone.sh - COUNT jobs that were submitted while toptd was there start under their plan when it is gone, each step in a
 # network and a mount namespace of its own, where nobody could be reached.
-. "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/planner.sh"
-need_slurm
-need_planner
 unshare -nm true 2>/dev/null || skip_all "no namespaces here"
 count=${1:-100}
 

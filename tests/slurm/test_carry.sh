@@ -1,9 +1,6 @@
 #!/bin/bash
 # test_carry.sh - the plan travels with the job: what was submitted starts under its plan with toptd gone.
-. "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/planner.sh"
-need_slurm
-need_planner
 unshare -n true 2>/dev/null && alone="unshare -n" || alone=
 
 start_all

@@ -1,10 +1,7 @@
 #!/bin/bash
 # test_doors.sh - one question at every door: topt plan, topt client, REST with JSON, what the dashboard asks, and sbatch
 # answer with one plan.
-. "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/planner.sh"
-need_slurm
-need_planner
 
 tunnel=
 stop_planner()

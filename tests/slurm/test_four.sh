@@ -2,10 +2,7 @@
 # test_four.sh - nodes of four GPUs as Perlmutter (4 A100 40 GB, 64 cores of two threads), Leonardo (4 A100 of 64 GB, 32 cores),
 # JUWELS Booster (4 A100 40 GB, 48 cores of two threads) and JUPITER (4 GH200, 288 cores) have: profiles of nodes with eight are
 # made smaller, several nodes are planned, and -c bounds GPUs of a node.
-. "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/planner.sh"
-need_slurm
-need_planner
 
 planner_waits=1 # until there is a cluster to ask about
 nodes='n1 CPUs=128 RealMemory=256000 Gres=gpu:a100:4 Feature=gpu,hbm40g

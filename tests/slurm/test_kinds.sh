@@ -1,10 +1,7 @@
 #!/bin/bash
 # test_kinds.sh - jobs with --topt-elastic=kinds: plans for the GPUs of other partitions travel with them, and they run by
 # them where topt rightsize moves them there; what does not travel, and the way back.
-. "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/planner.sh"
-need_slurm
-need_planner
 nodes="n1 CPUs=16 RealMemory=4000 Gres=gpu:a:4
 n2 CPUs=16 RealMemory=4000 Gres=gpu:b:4
 PartitionName=fast Nodes=n1 Default=YES MaxTime=INFINITE State=UP

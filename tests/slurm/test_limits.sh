@@ -1,9 +1,6 @@
 #!/bin/bash
 # test_limits.sh - partitions of two GPU kinds with limits: the profile and the limits of the one that a job goes to count.
-. "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/planner.sh"
-need_slurm
-need_planner
 
 planner_waits=1 # until there is a cluster to ask about
 nodes='n1 CPUs=16 RealMemory=4000 Gres=gpu:a100:4 Feature=fast

@@ -1,10 +1,7 @@
 #!/bin/bash
 # test_nodes.sh - jobs that have their nodes for themselves: --exclusive, OverSubscribe=EXCLUSIVE and the site's table.
 # Whole nodes are planned, and a plan of fewer GPUs than such a job has is kept.
-. "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/planner.sh"
-need_slurm
-need_planner
 
 planner_waits=1 # until there is a cluster to ask about
 nodes='n1 CPUs=16 RealMemory=4000 Gres=gpu:a100:4

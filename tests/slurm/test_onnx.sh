@@ -1,9 +1,6 @@
 #!/bin/bash
 # test_onnx.sh - a job whose model is an ONNX file: planned by toptd itself, sized, and run.
-. "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/planner.sh"
-need_slurm
-need_planner
 
 start_all
 "$MAKE_ONNX" digits >digits.onnx || skip_all "this topt reads no ONNX"

@@ -1,10 +1,7 @@
 #!/bin/bash
 # test_random.sh - COUNT random submissions on a cluster of two GPU kinds, seven partitions with limits, a reservation and four
 # users, against a model of what is right (random_jobs.py).
-. "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/planner.sh"
-need_slurm
-need_planner
 count=${1:-30} seed=${2:-2}
 
 planner_waits=1 # until there is a cluster to ask about

@@ -1,9 +1,6 @@
 #!/bin/bash
 # test_report.sh - a job tells what it measured as it ends, and topt report shows it beside what its plan had said.
-. "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/planner.sh"
-need_slurm
-need_planner
 
 start_all
 cp "$source_dir/deploy/quickstart/gpt-small.json" model.json

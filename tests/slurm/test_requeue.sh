@@ -1,10 +1,7 @@
 #!/bin/bash
 # test_requeue.sh - a running job that got more GPUs than it asked for, and agreed to be requeued, is stopped by topt rightsize
 # --requeue where another would be late for it, and waits in its place with what it asked for; also when the run is killed.
-. "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/planner.sh"
-need_slurm
-need_planner
 start_all
 cp "$source_dir/deploy/quickstart/gpt-small.json" model.json
 topt="--topt-mode=mini-time --topt-tasks=gpu --topt-model=model.json --topt-batch=8 --topt-seq=64 --topt-min-efficiency=0.1"

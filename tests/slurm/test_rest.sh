@@ -1,10 +1,7 @@
 #!/bin/bash
 # test_rest.sh - a request through slurmrestd passes no sbatch, so no SPANK plugin sees it: one that carries a plan of toptd is
 # sized by job_submit/topt in the controller, and the steps of the job have the plan.
-. "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/planner.sh"
-need_slurm
-need_planner
 [ -f "${TOPT_JOB_SUBMIT:-}" ] || skip_all "job_submit_topt.so is not built"
 PATH=$PATH:/usr/sbin
 command -v slurmrestd >/dev/null || skip_all "slurmrestd is not installed"

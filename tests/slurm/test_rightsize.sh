@@ -1,10 +1,7 @@
 #!/bin/bash
 # test_rightsize.sh - jobs with --topt-elastic: what travels with them, what they run by after they were resized by topt
 # rightsize, by hand or by Slurm itself, where nothing travels, and the way back.
-. "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/planner.sh"
-need_slurm
-need_planner
 start_all
 cp "$source_dir/deploy/quickstart/gpt-small.json" model.json
 # So that larger numbers than four are no use, and Slurm is not asked to choose.

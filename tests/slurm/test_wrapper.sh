@@ -1,10 +1,7 @@
 #!/bin/bash
 # test_wrapper.sh - topt sbatch, where the plugin isn't installed: what it says and what the job gets are what the plugin
 # says and gives; and without toptd it plans itself.
-. "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/planner.sh"
-need_slurm
-need_planner
 
 start_all
 cp "$source_dir/deploy/quickstart/gpt-small.json" model.json

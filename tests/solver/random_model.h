@@ -44,6 +44,16 @@ static int random_step(struct topt_model *m, uint64_t *seed, int x, int kept, in
     }
 }
 
+/* The model with a loss of 'x', or NULL. */
+static struct topt_model *finished(struct topt_model *m, int x)
+{
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    if (x >= 0 && !topt_model_finish(m, NULL))
+        return m;
+    topt_model_destroy(m);
+    return NULL;
+}
+
 /* embedding, of odd width a sparse table, 'steps' random operators, a linear to the
  * vocabulary, the loss. */
 __attribute__((unused)) static struct topt_model *random_model(uint64_t seed, int steps)
@@ -66,12 +76,7 @@ __attribute__((unused)) static struct topt_model *random_model(uint64_t seed, in
     int both[2] = {x, w};
     a = (struct topt_attrs){.features = vocab};
     x = topt_model_add(m, "linear", "head", 1 + tied, both, tied ? NULL : &a, NULL);
-    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
-    if (x < 0 || topt_model_finish(m, NULL)) {
-        topt_model_destroy(m);
-        return NULL;
-    }
-    return m;
+    return finished(m, x);
 }
 
 /* embedding, 'blocks' times the same 'steps' operators, a linear to the vocabulary,
@@ -93,12 +98,7 @@ __attribute__((unused)) static struct topt_model *block_model(uint64_t seed, int
     }
     a = (struct topt_attrs){.features = vocab};
     x = topt_model_add(m, "linear", "head", 1, &x, &a, NULL);
-    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
-    if (x < 0 || topt_model_finish(m, NULL)) {
-        topt_model_destroy(m);
-        return NULL;
-    }
-    return m;
+    return finished(m, x);
 }
 
 #endif

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "random_hw.h"
 #include "random_model.h"
 #include "sizes.h"
 #include "grid.h"
@@ -47,12 +48,7 @@ static struct topt_model *chain_model(uint64_t seed)
     }
     a.features = 32;
     x = topt_model_add(m, "linear", "head", 1, &x, &a, NULL);
-    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
-    if (x < 0 || topt_model_finish(m, NULL)) {
-        topt_model_destroy(m);
-        return NULL;
-    }
-    return m;
+    return finished(m, x);
 }
 
 /* The same model in layers of one to six operators, alike or not, as importers tell them; the first
@@ -91,26 +87,6 @@ static struct topt_model *make_model(uint64_t number)
     default:
         return in_layers(random_model(number, 2 + (int)(number / 4 % 5)), number);
     }
-}
-
-static struct topt_hw *make_cluster(void)
-{
-    static const char text[] =
-        "{\"format\":\"topt-hw/1\",\"name\":\"small\",\"nodes\":1,\"gpus_per_node\":4,"
-        "\"device\":{\"name\":\"d\",\"memory_bytes\":1000000000,\"reserve_bytes\":0,"
-        "\"flops\":{\"f32\":1e9,\"bf16\":2e9},\"efficiency\":{\"matmul\":0.5,"
-        "\"attention\":0.5,\"elementwise\":1},\"memory_bandwidth\":1e10,"
-        "\"launch_ns\":100,\"source\":\"x\"},"
-        "\"links\":[{\"level\":\"node\",\"bytes_per_second\":1e9,\"latency_ns\":500,"
-        "\"source\":\"x\"}],\"collective\":{\"launch_ns\":10,\"source\":\"x\"},"
-        "\"curves\":[]}";
-    struct topt_error err = {0};
-    json_t *doc = json_loads(text, 0, NULL);
-    struct topt_hw *hw = topt_hw_from_json(doc, &err);
-    json_decref(doc);
-    if (!hw)
-        printf("# %s\n", err.text);
-    return hw;
 }
 
 /* ---- questions --------------------------------------------------------------------------- */
@@ -295,7 +271,8 @@ static int test_framework(const struct topt_hw *hw, const char *framework)
 
 int main(void)
 {
-    struct topt_hw *hw = make_cluster();
+    struct topt_hw *hw = made_up_cluster(&(struct made_up){
+        1, 4, .node_mb = 1000, .node_ns = 500, .cluster_mb = 1000, .cluster_ns = 500});
     ok(hw != NULL, "a cluster");
     int recomputing = 0;
     for (int i = 0; i < FRAMEWORKS && hw; i++)

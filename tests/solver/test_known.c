@@ -11,20 +11,17 @@
 #include "configs.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
-#include "random_model.h"
+#include "random_grid.h"
 #include "sizes.h"
 #include "tap.h"
 
 static struct topt_hw *hw;
 
-static const struct shape {
-    int nodes, per_node;
-    enum topt_space space;
-} shapes[] = {{1, 4, TOPT_SPACE_FULL},
-              {2, 2, TOPT_SPACE_FULL},
-              {1, 6, TOPT_SPACE_FULL},
-              {1, 8, TOPT_SPACE_CANONICAL},
-              {2, 4, TOPT_SPACE_CANONICAL}};
+static const struct shape shapes[] = {{1, 4, TOPT_SPACE_FULL},
+                                      {2, 2, TOPT_SPACE_FULL},
+                                      {1, 6, TOPT_SPACE_FULL},
+                                      {1, 8, TOPT_SPACE_CANONICAL},
+                                      {2, 4, TOPT_SPACE_CANONICAL}};
 enum { NSHAPES = sizeof shapes / sizeof *shapes, MOST = 4096 };
 
 struct tally {
@@ -159,38 +156,17 @@ static void test_models(int alike, int wanted)
 {
     struct tally frontier = {0}, rough = {0}, fastest = {0};
     for (uint64_t seed = 1; frontier.asked < wanted && seed < 400; seed++) {
-        const struct shape *k = &shapes[seed % NSHAPES];
-        struct topt_request r;
-        struct topt_planning micros;
-        struct topt_grid_search s;
-        struct topt_costing costing;
-        topt_request_init(&r);
-        struct topt_model *m = alike ? block_model(seed, 3, 1 + (int)(seed % 3))
-                                     : random_model(seed, 1 + (int)(seed % 7));
-        r.model = m;
-        r.hw = hw;
-        r.space = k->space;
-        r.blocks = alike ? TOPT_BLOCKS_ALIKE : TOPT_BLOCKS_FREE;
-        r.factors = 0;
-        if (!m || topt_planning_init(&micros, &r, NULL)) {
-            topt_model_destroy(m);
+        struct random_grid g;
+        if (!random_grid_open(&g,
+                              alike ? block_model(seed, 3, 1 + (int)(seed % 3))
+                                    : random_model(seed, 1 + (int)(seed % 7)),
+                              hw, &shapes[seed % NSHAPES], alike, 0))
             continue;
-        }
-        if (!topt_grid_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FRONTIER,
-                            NULL) &&
-            !topt_grid_costing(&s, &s.degrees[0], &costing, NULL)) {
-            struct topt_space_options o = {.space = k->space,
-                                           .zero = seed % 2 ? 15 : 1,
-                                           .blocks = m->blocks,
-                                           .alike = alike,
-                                           .recompute = alike && seed % 4 < 2
-                                                            ? TOPT_RECOMPUTE_FREE
-                                                            : TOPT_RECOMPUTE_NONE};
-            ask_all(&costing, &o, seed, &frontier, &rough, &fastest);
-        }
-        topt_grid_close(&s);
-        topt_planning_fini(&micros);
-        topt_model_destroy(m);
+        g.options.zero = seed % 2 ? 15 : 1;
+        g.options.recompute =
+            alike && seed % 4 < 2 ? TOPT_RECOMPUTE_FREE : TOPT_RECOMPUTE_NONE;
+        ask_all(&g.costing, &g.options, seed, &frontier, &rough, &fastest);
+        random_grid_close(&g);
     }
     const char *what = alike ? "blocks alike" : "free blocks";
     tell(&frontier, what, "frontier");

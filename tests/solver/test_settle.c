@@ -11,7 +11,7 @@
 #include "configs.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
-#include "random_model.h"
+#include "random_grid.h"
 #include "sizes.h"
 #include "tap.h"
 
@@ -19,12 +19,10 @@ static struct topt_hw *hw;
 static int64_t
     most_entries; /* of a table; more, and operators are decided by heuristic */
 
-static const struct shape {
-    int nodes, per_node;
-    enum topt_space space;
-} shapes[] = {{1, 4, TOPT_SPACE_FULL},      {2, 2, TOPT_SPACE_FULL},
-              {1, 8, TOPT_SPACE_CANONICAL}, {2, 4, TOPT_SPACE_CANONICAL},
-              {1, 6, TOPT_SPACE_CANONICAL}, {4, 4, TOPT_SPACE_CANONICAL}};
+static const struct shape shapes[] = {
+    {1, 4, TOPT_SPACE_FULL},      {2, 2, TOPT_SPACE_FULL},
+    {1, 8, TOPT_SPACE_CANONICAL}, {2, 4, TOPT_SPACE_CANONICAL},
+    {1, 6, TOPT_SPACE_CANONICAL}, {4, 4, TOPT_SPACE_CANONICAL}};
 enum { NSHAPES = sizeof shapes / sizeof *shapes };
 
 struct tally {
@@ -284,40 +282,21 @@ static void test_models(int alike, int wanted)
     struct tally t = {0}, loose = {0};
     struct frontiers whole = {0};
     for (uint64_t seed = 1; t.asked < wanted && seed < 400; seed++) {
-        const struct shape *k = &shapes[seed % NSHAPES];
-        struct topt_request r;
-        struct topt_planning micros;
-        struct topt_grid_search s;
-        struct topt_costing costing;
-        topt_request_init(&r);
-        struct topt_model *m = alike ? block_model(seed, 3, 1 + (int)(seed % 3))
-                                     : random_model(seed, 1 + (int)(seed % 9));
-        r.model = m;
-        r.hw = hw;
-        r.space = k->space;
-        r.blocks = alike ? TOPT_BLOCKS_ALIKE : TOPT_BLOCKS_FREE;
+        struct random_grid g;
         /* The profile's granule hides most of a frontier.  (What is decided by heuristic
          * compares where it hides enough.) */
-        r.settings.granule_bytes = seed % 4 || most_entries ? 0 : 1;
-        r.factors = 0;
-        if (!m || topt_planning_init(&micros, &r, NULL))
+        if (!random_grid_open(&g,
+                              alike ? block_model(seed, 3, 1 + (int)(seed % 3))
+                                    : random_model(seed, 1 + (int)(seed % 9)),
+                              hw, &shapes[seed % NSHAPES], alike,
+                              seed % 4 || most_entries ? 0 : 1))
             continue;
-        if (!topt_grid_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FRONTIER,
-                            NULL) &&
-            !topt_grid_costing(&s, &s.degrees[0], &costing, NULL)) {
-            struct topt_space_options o = {.space = k->space,
-                                           .zero = seed % 2 ? 15 : 1,
-                                           .blocks = m->blocks,
-                                           .alike = alike,
-                                           .recompute = alike && seed % 4 < 2
-                                                            ? TOPT_RECOMPUTE_FREE
-                                                            : TOPT_RECOMPUTE_NONE};
-            ask_all(&costing, &o, seed, &t, &loose);
-            ask_frontiers(&costing, &o, seed, &whole);
-        }
-        topt_grid_close(&s);
-        topt_planning_fini(&micros);
-        topt_model_destroy(m);
+        g.options.zero = seed % 2 ? 15 : 1;
+        g.options.recompute =
+            alike && seed % 4 < 2 ? TOPT_RECOMPUTE_FREE : TOPT_RECOMPUTE_NONE;
+        ask_all(&g.costing, &g.options, seed, &t, &loose);
+        ask_frontiers(&g.costing, &g.options, seed, &whole);
+        random_grid_close(&g);
     }
     const char *what = alike ? "blocks alike" : "free blocks";
     ok(t.asked >= wanted && t.feasible > t.asked / 2 && t.feasible < t.asked,
@@ -423,38 +402,19 @@ static void test_orbits(int wanted)
 {
     struct orbits t = {0};
     for (uint64_t seed = 1; t.asked < wanted && seed < 400; seed++) {
-        const struct shape *k = &alike_axes[seed % NALIKE];
-        int blocks = seed % 2, alike = seed % 4 == 1;
-        struct topt_request r;
-        struct topt_planning micros;
-        struct topt_grid_search s;
-        struct topt_costing costing;
-        topt_request_init(&r);
-        struct topt_model *m = blocks ? block_model(seed, 3, 1 + (int)(seed % 2))
-                                      : random_model(seed, 1 + (int)(seed % 6));
-        r.model = m;
-        r.hw = hw;
-        r.space = TOPT_SPACE_FULL;
-        r.blocks = alike ? TOPT_BLOCKS_ALIKE : TOPT_BLOCKS_FREE;
-        r.settings.granule_bytes = seed % 3 ? 0 : 1;
-        r.factors = 0;
-        if (!m || topt_planning_init(&micros, &r, NULL))
+        int blocks = seed % 2;
+        struct random_grid g;
+        if (!random_grid_open(&g,
+                              blocks ? block_model(seed, 3, 1 + (int)(seed % 2))
+                                     : random_model(seed, 1 + (int)(seed % 6)),
+                              hw, &alike_axes[seed % NALIKE], seed % 4 == 1,
+                              seed % 3 ? 0 : 1))
             continue;
-        if (!topt_grid_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FASTEST,
-                            NULL) &&
-            !topt_grid_costing(&s, &s.degrees[0], &costing, NULL)) {
-            struct topt_space_options o = {.space = TOPT_SPACE_FULL,
-                                           .zero = seed % 3 ? 15 : 1,
-                                           .blocks = m->blocks,
-                                           .alike = alike,
-                                           .recompute = blocks && seed % 8 < 4
-                                                            ? TOPT_RECOMPUTE_FREE
-                                                            : TOPT_RECOMPUTE_NONE};
-            ask_orbits(&costing, &o, seed, &t);
-        }
-        topt_grid_close(&s);
-        topt_planning_fini(&micros);
-        topt_model_destroy(m);
+        g.options.zero = seed % 3 ? 15 : 1;
+        g.options.recompute =
+            blocks && seed % 8 < 4 ? TOPT_RECOMPUTE_FREE : TOPT_RECOMPUTE_NONE;
+        ask_orbits(&g.costing, &g.options, seed, &t);
+        random_grid_close(&g);
     }
     ok(t.asked >= wanted && t.feasible > t.asked / 2 && t.feasible < t.asked,
        "orbits: %d questions, %d with an answer", t.asked, t.feasible);
