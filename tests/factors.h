@@ -25,7 +25,7 @@ roll_factors(struct topt_strategy *s, const struct topt_model *m,
             c->zero = TOPT_ZERO_NONE;
         c->recompute = may[i] && roll(ctx, 4) < often;
         flagged += c->recompute;
-        struct topt_hub *h = &s->hub[m->op[i].operand[m->op[i].output].tensor];
+        struct topt_hub *h = &s->hub[topt_output_tensor(&m->op[i])];
         if (c->recompute && h->keep == TOPT_HUB_KEEP && roll(ctx, 4))
             h->keep = TOPT_HUB_RECOMPUTE;
     }

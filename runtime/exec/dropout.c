@@ -32,11 +32,6 @@ static const struct topt_operand *output_of(const struct topt_op *op)
     return &op->operand[op->output];
 }
 
-static int producer(const struct topt_model *m, const struct topt_op *op, int input)
-{
-    return m->tensor[op->operand[op->input[input]].tensor].producer;
-}
-
 /* What is dropped has samples, positions and features, and is read by no kernel of backward.  Gradients of a sparse
  * table are made by row from what may lie elsewhere: its output is not dropped. */
 static int can_drop(const struct topt_model *m, int op)
@@ -60,7 +55,8 @@ static void mark(const struct topt_model *m, uint8_t *dropped)
         if (strcmp(op->spec->name, "add") != 0 || op->layer < 0 || dropped[k] ||
             ends_with(op->name, ".lora"))
             continue;
-        int branch = producer(m, op, 1), before = producer(m, op, 0);
+        int branch = topt_input_producer(m, op, 1),
+            before = topt_input_producer(m, op, 0);
         int alone = m->tensor[output_of(&m->op[branch])->tensor].nconsumers == 1;
         if (alone && can_drop(m, branch))
             dropped[branch] = 1;

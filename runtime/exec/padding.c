@@ -25,7 +25,7 @@ static int reads_encoder(const struct topt_model *m, int op)
             return 1;
         if (!o->ninputs)
             break;
-        op = m->tensor[o->operand[o->input[0]].tensor].producer;
+        op = topt_input_producer(m, o, 0);
     }
     return 0;
 }

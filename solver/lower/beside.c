@@ -74,7 +74,7 @@ int64_t topt_beside_bytes(const struct topt_costing *k, int op,
     if (!s->tensor_overlap || !s->tensor_async || moving(k, op, c, 0).per_node < 2)
         return 0;
     struct topt_shape shape =
-        topt_tensor_shape(&k->model->tensor[o->operand[o->input[0]].tensor]);
+        topt_tensor_shape(&k->model->tensor[topt_input_tensor(o, 0)]);
     struct topt_layout read = topt_value_layout(o, o->input[0], c, k->mesh);
     return topt_layout_elements(k->mesh, &shape, &read) *
            (fp8 ? USERBUFFER_BYTES_FP8 : USERBUFFER_BYTES);

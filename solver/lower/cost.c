@@ -339,7 +339,7 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
     if (!o->spec->loss) {
         struct topt_shape s = topt_operand_shape(o, o->output);
         struct topt_layout l = topt_grad_layout(o, o->output, c, k->mesh);
-        e.out_bytes = block(k, o->operand[o->output].tensor, &s, &l);
+        e.out_bytes = block(k, topt_output_tensor(o), &s, &l);
     }
     return e;
 }

@@ -37,7 +37,7 @@ static void init_op(struct topt_dataflow *o, const struct topt_model *m, int i)
 {
     const struct topt_op *op = &m->op[i];
     for (int k = 0; k < op->ninputs; k++) {
-        int t = op->operand[op->input[k]].tensor;
+        int t = topt_input_tensor(op, k);
         o->use[i * TOPT_MAX_INPUTS + k] =
             (struct topt_flow_use){.tensor = t,
                                    .reads = (uint8_t)topt_reads_back(m, i, k),
@@ -76,12 +76,6 @@ static struct topt_flow_use *use_of(const struct topt_dataflow *d, int op, int k
 static struct topt_flow_tensor *tensor_of(const struct topt_dataflow *d, int op, int k)
 {
     return &d->tensor[use_of(d, op, k)->tensor];
-}
-
-static int output_of(const struct topt_dataflow *d, int op)
-{
-    const struct topt_op *o = &d->m->op[op];
-    return o->operand[o->output].tensor;
 }
 
 static enum topt_keep keep_of(const struct topt_dataflow *d, int op, int k)
@@ -206,7 +200,7 @@ static void end_forward_use(struct topt_dataflow *d, int op, int k)
 /* The output goes where it waits. */
 static int place_output(struct topt_dataflow *d, int op, enum topt_pass pass, int out)
 {
-    int t = output_of(d, op), again = pass == TOPT_PASS_RECOMPUTE;
+    int t = topt_output_tensor(&d->m->op[op]), again = pass == TOPT_PASS_RECOMPUTE;
     struct topt_flow_tensor *p = &d->tensor[t];
     if (again)
         p->uses = p->recompute_uses;
@@ -317,7 +311,7 @@ static int recompute(struct topt_dataflow *d, int op)
  * failure. */
 static int take_output_grad(struct topt_dataflow *d, int op)
 {
-    int t = output_of(d, op);
+    int t = topt_output_tensor(&d->m->op[op]);
     struct topt_flow_tensor *p = &d->tensor[t];
     int grad =
         has_hub(d, t) ? d->c->give_grad(d->c, op, TOPT_FLOW_HUB, p->grad) : p->grad;

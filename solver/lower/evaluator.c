@@ -164,7 +164,7 @@ static int fill_op(struct topt_evaluator *a, int op, struct entry *e)
     e->from = topt_edge_producer(k, op, &e->config);
     for (int i = 0; i < o->ninputs; i++)
         e->to[i] = topt_edge_consumer(k, op, i, &e->config, e->cost.transient_bytes);
-    e->waiting = topt_span_bytes(k, o->operand[o->output].tensor, &e->from.value);
+    e->waiting = topt_span_bytes(k, topt_output_tensor(o), &e->from.value);
     if (!a->alive)
         return 0;
     e->windows = a->alive->windows;
@@ -319,7 +319,7 @@ static int find_entries(struct topt_evaluator *a, const struct topt_strategy *s)
     const struct topt_model *m = a->k.model;
     a->windows = 0;
     for (int i = 0; i < m->nops; i++) {
-        int t = m->op[i].operand[m->op[i].output].tensor;
+        int t = topt_output_tensor(&m->op[i]);
         if (find_entry(a, i, m->tensor[t].nconsumers > 1 ? -1 : t, &s->config[i], 0,
                        &a->op[i]))
             return -1;
@@ -373,7 +373,7 @@ static int find_op_uses(struct topt_evaluator *a, const struct topt_strategy *s,
     const struct topt_op *o = &a->k.model->op[op];
     int at = op * TOPT_MAX_INPUTS, changed = !o->ninputs;
     for (int k = 0; k < o->ninputs; k++) {
-        int t = o->operand[o->input[k]].tensor;
+        int t = topt_input_tensor(o, k);
         int other = find_use(a, t, place_of(a, t), a->op[op], k, &a->use[at + k]);
         if (other < 0)
             return -1;
@@ -444,7 +444,7 @@ static int bring(struct topt_evaluator *a, int moved, int src)
 static const struct use *use_by(const struct topt_evaluator *a, int op, int k)
 {
     const struct topt_op *o = &a->k.model->op[op];
-    return use_at(a, k == TOPT_FLOW_HUB ? a->into_hub[o->operand[o->output].tensor]
+    return use_at(a, k == TOPT_FLOW_HUB ? a->into_hub[topt_output_tensor(o)]
                                         : a->use[op * TOPT_MAX_INPUTS + k]);
 }
 
@@ -491,7 +491,7 @@ static int emit_backward(struct topt_emitter *c, int op, int grad, const int *in
     const struct topt_op *o = &m->op[op];
     pass_piece(a, op, TOPT_LIVE_BACKWARD);
     for (int k = 0; k < o->ninputs; k++)
-        ret_input_grad[k] = m->tensor[o->operand[o->input[k]].tensor].needs_gradient
+        ret_input_grad[k] = m->tensor[topt_input_tensor(o, k)].needs_gradient
                                 ? entry_at(a, a->op[op])->bytes + TOPT_LIVE_GRADS + k
                                 : -1;
     return 0;

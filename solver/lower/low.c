@@ -93,7 +93,7 @@ int topt_low_kept_permille(const struct topt_settings *s, const struct topt_mode
         return 1000 / topt_dtype_bytes(s->dtype);
     if (s->low_apart || !topt_low_runs(s, m, op))
         return 1000;
-    from = &m->op[m->tensor[o->operand[o->input[input]].tensor].producer];
+    from = &m->op[topt_input_producer(m, o, input)];
     if (topt_op_attends(from))
         own = s->low_attention ? 1000 / topt_dtype_bytes(s->dtype) : 1000;
     return own + topt_low_cast_permille(s);

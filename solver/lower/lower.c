@@ -35,11 +35,6 @@ static struct topt_layout read_layout(const struct lowering *l, int op, int k)
     return topt_value_layout(o, o->input[k], &l->s->config[op], l->f.mesh);
 }
 
-static int tensor_of(const struct topt_op *o, int k)
-{
-    return o->operand[o->input[k]].tensor;
-}
-
 static int move(struct lowering *l, int op, int backward, int src,
                 const struct topt_layout *to)
 {
@@ -51,7 +46,7 @@ static int carry_in_place(struct topt_emitter *c, int op, int k)
 {
     const struct lowering *l = (const struct lowering *)c;
     struct topt_layout to = read_layout(l, op, k);
-    return topt_layout_equal(&to, &l->value[tensor_of(&l->m->op[op], k)]);
+    return topt_layout_equal(&to, &l->value[topt_input_tensor(&l->m->op[op], k)]);
 }
 
 static int carry_partial(struct topt_emitter *c, int tensor)
@@ -63,8 +58,8 @@ static int carry_fetch(struct topt_emitter *c, int op, int k, int backward, int 
 {
     struct lowering *l = (struct lowering *)c;
     const struct topt_op *o = &l->m->op[op];
-    struct topt_layout to = k == TOPT_FLOW_HUB ? l->value[o->operand[o->output].tensor]
-                                               : read_layout(l, op, k);
+    struct topt_layout to =
+        k == TOPT_FLOW_HUB ? l->value[topt_output_tensor(o)] : read_layout(l, op, k);
     return move(l, op, backward, value, &to);
 }
 
@@ -74,7 +69,7 @@ static int carry_give_grad(struct topt_emitter *c, int op, int k, int grad)
     const struct topt_op *o = &l->m->op[op];
     struct topt_layout to =
         k == TOPT_FLOW_HUB ? topt_grad_layout(o, o->output, &l->s->config[op], l->f.mesh)
-                           : l->grad[tensor_of(o, k)];
+                           : l->grad[topt_input_tensor(o, k)];
     return move(l, op, 1, grad, &to);
 }
 
@@ -315,7 +310,7 @@ static int moved_around(const struct topt_costing *k, const struct topt_program 
     const struct topt_op *o = i->op < 0 || b->operand < 0 ? NULL : &k->model->op[i->op];
     int tensor = o ? k->model->op[b->op].operand[b->operand].tensor : -1;
     for (int n = 0; o && n < o->ninputs; n++)
-        if (o->operand[o->input[n]].tensor == tensor &&
+        if (topt_input_tensor(o, n) == tensor &&
             topt_ring_ranks(k, o, &p->config[i->op], o->input[n]) > 1)
             return o->input[n];
     return -1;

@@ -89,14 +89,9 @@ static int is(const struct topt_op *o, const char *kind)
     return !strcmp(o->spec->name, kind);
 }
 
-static int producer(const struct topt_model *m, const struct topt_op *o, int input)
-{
-    return m->tensor[o->operand[o->input[input]].tensor].producer;
-}
-
 static const struct topt_tensor *output(const struct topt_model *m, int op)
 {
-    return &m->tensor[m->op[op].operand[m->op[op].output].tensor];
+    return &m->tensor[topt_output_tensor(&m->op[op])];
 }
 
 static int is_attention(const struct topt_op *o)
@@ -107,10 +102,10 @@ static int is_attention(const struct topt_op *o)
 /* Some of what is made is read behind operator 'last'. */
 static int is_read_behind(const struct topt_model *m, int op, int last)
 {
-    int tensor = m->op[op].operand[m->op[op].output].tensor;
+    int tensor = topt_output_tensor(&m->op[op]);
     for (int i = last + 1; i < m->nops; i++)
         for (int k = 0; k < m->op[i].ninputs; k++)
-            if (m->op[i].operand[m->op[i].input[k]].tensor == tensor)
+            if (topt_input_tensor(&m->op[i], k) == tensor)
                 return 1;
     return 0;
 }
@@ -133,7 +128,7 @@ static int feeds(const struct topt_model *m, int op, int last, enum topt_op_role
 {
     for (int i = op + 1; i < last; i++)
         for (int k = 0; k < m->op[i].ninputs; k++)
-            if (m->op[i].role == role && producer(m, &m->op[i], k) == op)
+            if (m->op[i].role == role && topt_input_producer(m, &m->op[i], k) == op)
                 return 1;
     return 0;
 }
@@ -147,7 +142,7 @@ static void discard_up(struct marks *x, int op, int first)
         return;
     discard(x, op);
     for (int k = 0; k < o->ninputs; k++)
-        discard_up(x, producer(x->m, o, k), first);
+        discard_up(x, topt_input_producer(x->m, o, k), first);
 }
 
 /* A feed-forward network's first operator, its norm where that reads into it alone, and its last. */
@@ -164,7 +159,7 @@ static int find_mlp(const struct topt_model *m, int first, int last, int with_no
             *ret_end = i;
         else
             continue;
-        int norm = producer(m, &m->op[begin], 0);
+        int norm = topt_input_producer(m, &m->op[begin], 0);
         return with_norm && norm == begin - 1 && is(&m->op[norm], "norm") ? norm : begin;
     }
     return -1;
@@ -182,7 +177,7 @@ static void mark_layer(struct marks *x, int first, int last, int modules)
         if (modules & TOPT_MODULE_CORE_ATTN && is_attention(&m->op[i]))
             checkpoint(x, i, i);
         for (int k = 0; latent && modules & TOPT_MODULE_MLA_UP_PROJ && k < 3; k++)
-            discard_up(x, producer(m, &m->op[i], k), first);
+            discard_up(x, topt_input_producer(m, &m->op[i], k), first);
         if (modules & TOPT_MODULE_LAYERNORM && is(&m->op[i], "norm") &&
             output(m, i)->nconsumers > 1 &&
             (feeds(m, i, last, TOPT_ROLE_ROUTER) || feeds(m, i, last, TOPT_ROLE_WHOLE)))
@@ -211,7 +206,7 @@ static void mark_products(struct marks *x, int first, int last)
         }
         for (int c = i + 1; c < last; c++)
             for (int k = 0; k < x->m->op[c].ninputs; k++)
-                reads |= producer(x->m, &x->m->op[c], k) == i &&
+                reads |= topt_input_producer(x->m, &x->m->op[c], k) == i &&
                          x->m->op[c].reads_back >> x->m->op[c].input[k] & 1;
         x->ret[i] = !reads && t->nconsumers == 1 && x->may[i] ? TOPT_AGAIN_KEPT
                                                               : TOPT_AGAIN_NOTHING;
@@ -291,12 +286,12 @@ int topt_offload_present(const struct topt_model *m)
 double topt_offload_share(const struct topt_model *m, const struct topt_settings *s,
                           int op, int hub)
 {
-    int tensor = m->op[op].operand[m->op[op].output].tensor, found = !hub;
+    int tensor = topt_output_tensor(&m->op[op]), found = !hub;
     if (s->offload & TOPT_OFFLOAD_ACTIVATIONS)
         return 1;
     while (!found && ++op < m->nops)
         for (int k = 0; k < m->op[op].ninputs; k++)
-            found |= m->op[op].operand[m->op[op].input[k]].tensor == tensor;
+            found |= topt_input_tensor(&m->op[op], k) == tensor;
     const struct topt_op *o = &m->op[op];
     int64_t of = s->offload & offload_module(m, op);
     if (o->role != TOPT_ROLE_EXPERT || hub)

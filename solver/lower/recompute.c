@@ -17,7 +17,7 @@
 int topt_has_backward(const struct topt_model *m, int op)
 {
     const struct topt_op *o = &m->op[op];
-    return m->tensor[o->operand[o->output].tensor].needs_gradient;
+    return m->tensor[topt_output_tensor(o)].needs_gradient;
 }
 
 int topt_reads_back(const struct topt_model *m, int op, int input)
@@ -62,7 +62,7 @@ void topt_recompute_demand(const struct topt_model *m, const struct topt_strateg
         int asked = ret_demanded[i] || saves(o);
         ret_demanded[i] = topt_runs_again(&s->config[i]) && asked;
         for (int k = 0; k < o->ninputs; k++) {
-            int t = o->operand[o->input[k]].tensor;
+            int t = topt_input_tensor(o, k);
             if ((ret_demanded[i] || topt_reads_back(m, i, k)) &&
                 topt_is_recomputed(m, s, t))
                 ret_demanded[m->tensor[t].producer] = 1;
@@ -80,7 +80,7 @@ int topt_recomputable(const struct topt_model *m, const struct topt_settings *s,
         may[i] = topt_recomputed_with(m, s, i) >= 0 && !m->op[i].spec->loss;
     for (int i = 0; i < m->nops; i++)
         for (int k = 0; k < m->op[i].ninputs; k++) {
-            int p = m->tensor[m->op[i].operand[m->op[i].input[k]].tensor].producer;
+            int p = topt_input_producer(m, &m->op[i], k);
             if (topt_recomputed_with(m, s, p) != topt_recomputed_with(m, s, i))
                 may[p] = 0;
         }

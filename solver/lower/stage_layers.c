@@ -111,7 +111,7 @@ void topt_recompute_first(const struct topt_model *m, const int16_t *layers, int
 {
     int in_chunk = -1, chunk = 0; /* the layer's number in its chunk */
     for (int i = 0; i < m->nops; i++) {
-        int t = m->op[i].operand[m->op[i].output].tensor;
+        int t = topt_output_tensor(&m->op[i]);
         if (i < m->mtp && begins_layer(m, i))
             for (in_chunk++; in_chunk == layers[chunk]; in_chunk = 0)
                 chunk++;

@@ -287,7 +287,7 @@ static int sum_piece(struct total *s, int piece)
     *sum = (struct topt_fragment_cost){0};
     for (int i = s->t->first[piece]; i < s->t->first[piece + 1]; i++) {
         const struct topt_fragment_cost *of[] = {
-            s->pieces->op[i], s->pieces->hub[m->op[i].operand[m->op[i].output].tensor]};
+            s->pieces->op[i], s->pieces->hub[topt_output_tensor(&m->op[i])]};
         for (int k = 0; k < 2 && of[k]; k++) {
             if ((s->t->spent ? topt_cost_join : join_sums)(sum, of[k], s->err))
                 return -1;
@@ -316,8 +316,8 @@ static int is_as_twin(const struct total *s, int piece)
     for (int i = s->t->first[piece]; i < s->t->first[piece + 1]; i++) {
         const struct topt_op *a = &m->op[i], *b = &m->op[i - back];
         if (s->pieces->op[i] != s->pieces->op[i - back] ||
-            s->pieces->hub[a->operand[a->output].tensor] !=
-                s->pieces->hub[b->operand[b->output].tensor])
+            s->pieces->hub[topt_output_tensor(a)] !=
+                s->pieces->hub[topt_output_tensor(b)])
             return 0;
     }
     return 1;
@@ -330,7 +330,7 @@ static int64_t saved_of(const struct total *s, int piece)
     int64_t bytes = 0;
     for (int i = s->t->first[piece]; i < s->t->first[piece + 1]; i++) {
         const struct topt_fragment_cost *of[] = {
-            s->pieces->op[i], s->pieces->hub[m->op[i].operand[m->op[i].output].tensor]};
+            s->pieces->op[i], s->pieces->hub[topt_output_tensor(&m->op[i])]};
         for (int k = 0; k < 2 && of[k]; k++)
             bytes += (int64_t)(topt_offload_share(m, s->t->settings, i, k) *
                                (double)of[k]->class_bytes[TOPT_CLASS_KEPT]);
@@ -375,8 +375,7 @@ static int add(struct total *s, int piece)
 static void add_recomputed(struct total *s, int op)
 {
     const struct topt_model *m = s->t->model;
-    const struct topt_fragment_cost *hub =
-        s->pieces->hub[m->op[op].operand[m->op[op].output].tensor];
+    const struct topt_fragment_cost *hub = s->pieces->hub[topt_output_tensor(&m->op[op])];
     int with = topt_recomputed_with(m, s->t->settings, op);
     if (with >= 0)
         s->t->recomputed[with] += s->pieces->op[op]->class_bytes[TOPT_CLASS_RECOMPUTED] +
@@ -742,7 +741,7 @@ static int join_inputs(const struct plain *x, int op)
     const struct topt_op *o = &x->k->model->op[op];
     int64_t transient = x->op[op].transient_bytes;
     for (int i = 0; i < o->ninputs; i++) {
-        int tensor = o->operand[o->input[i]].tensor;
+        int tensor = topt_input_tensor(o, i);
         struct topt_edge_end from = end_of_tensor(x, tensor);
         struct topt_edge_end to =
             topt_edge_consumer(x->k, op, i, &x->st->config[op], transient);

@@ -605,6 +605,16 @@ static inline int topt_operand_rank(const struct topt_op *op, int operand)
     return op->spec->operand[operand].ndim;
 }
 
+/* The tensor that an operator makes, and the one that it takes as its k-th input. */
+static inline int topt_output_tensor(const struct topt_op *op)
+{
+    return op->operand[op->output].tensor;
+}
+static inline int topt_input_tensor(const struct topt_op *op, int k)
+{
+    return op->operand[op->input[k]].tensor;
+}
+
 /* Operators in an order of execution.  'batch' and 'seq' are part of a model's shapes. */
 struct topt_model {
     const char *name;
@@ -643,6 +653,13 @@ struct topt_model {
     struct topt_arena *arena;
     int *named, named_cap; /* hash of names, see topt_model_find() */
 };
+
+/* The operator that makes the k-th input of another. */
+static inline int topt_input_producer(const struct topt_model *m,
+                                      const struct topt_op *op, int k)
+{
+    return m->tensor[topt_input_tensor(op, k)].producer;
+}
 
 /* The row of a kind for a first input of 'rank' dimensions; 0: any, the first in the
  * table. */

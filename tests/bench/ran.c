@@ -378,7 +378,7 @@ static int64_t unread(const struct topt_costing *k, const struct topt_strategy *
     int64_t bytes = 0;
     for (int i = 0; i < m->nops; i++) {
         const struct topt_op *op = &m->op[i];
-        int tensor = op->operand[op->output].tensor;
+        int tensor = topt_output_tensor(op);
         if (m->unit[i] < 0 || s->config[i].recompute ||
             strcmp(op->spec->name, "linear") || read_in_backward(m, tensor))
             continue;

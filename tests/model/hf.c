@@ -377,7 +377,7 @@ static void structure(void)
     is_int(m->seq, 1024, "seq is the context length");
     is_int(m->vocab, 50257, "vocabulary");
     int w = find(m, "wte");
-    ok(w >= 0 && m->tensor[m->op[w].operand[m->op[w].output].tensor].nconsumers == 2,
+    ok(w >= 0 && m->tensor[topt_output_tensor(&m->op[w])].nconsumers == 2,
        "the table is read by the embedding and by the head");
     int qkv = find(m, "h11.qkv");
     ok(qkv >= 0 && m->op[qkv].count[3] == 12 && m->op[qkv].attrs.features_unit == 3 * 64,
@@ -562,7 +562,7 @@ static void t5(void)
     ok(self->attrs.causal && self->attrs.distance == 128 && near(self->attrs.scale, 1) &&
            self->ninputs == 3 && !other->attrs.causal && other->ninputs == 3,
        "... scores by relative positions, not divided");
-    int table = self->operand[self->input[2]].tensor;
+    int table = topt_input_tensor(self, 2);
     is_int(m->tensor[table].nconsumers, 2, "... of one table for the layers of a stack");
     ok(op_of(m, "h0.cross.attend")->ninputs == 2 &&
            near(op_of(m, "h0.cross.attend")->attrs.scale, 1),

@@ -461,8 +461,7 @@ roll_strategy(struct dice *d, const struct topt_model *m, const struct topt_mesh
     }
     for (int i = 0; i < m->nops; i++)
         for (int k = 0; k < m->op[i].ninputs; k++) {
-            int t = m->op[i].operand[m->op[i].input[k]].tensor,
-                from = m->tensor[t].producer;
+            int t = topt_input_tensor(&m->op[i], k), from = m->tensor[t].producer;
             struct topt_layout l = topt_value_layout(&m->op[from], m->op[from].output,
                                                      &s->config[from], mesh);
             int hub = m->tensor[t].nconsumers > 1;

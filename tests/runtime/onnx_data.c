@@ -293,7 +293,7 @@ static void compare(const struct sample *s, const struct topt_model *m)
     int last = -1;
     for (int i = 0; i < m->nops; i++) {
         const struct topt_op *op = &m->op[i];
-        int t = op->operand[op->output].tensor;
+        int t = topt_output_tensor(op);
         if (ends(op->name, ".loss") || ends(op->name, ".pixels") ||
             (i + 2 == m->nops && ends(op->name, ".regroup")))
             continue;

@@ -34,7 +34,7 @@ struct planted {
 /* Parts of which the sum is the first input. */
 static int parts_of_input(const struct topt_program *p, const struct topt_op *op)
 {
-    int from = p->model->tensor[op->operand[op->input[0]].tensor].producer, parts = 1;
+    int from = p->model->tensor[topt_input_tensor(op, 0)].producer, parts = 1;
     const struct topt_op *o = &p->model->op[from];
     struct topt_layout l = topt_value_layout(o, o->output, &p->config[from], &p->mesh);
     for (int a = 0; a < p->mesh.naxes; a++)

@@ -197,9 +197,8 @@ static void test_sent(const struct topt_model *m)
 {
     int e = topt_model_find(m, "h1.experts"), d = topt_model_find(m, "h1.dispatch"),
         o = topt_model_find(m, "h1.out"), r = topt_model_find(m, "h1.route");
-    int to = m->op[d].operand[m->op[d].output].tensor,
-        back = m->op[e].operand[m->op[e].output].tensor,
-        none = m->op[o].operand[m->op[o].output].tensor;
+    int to = topt_output_tensor(&m->op[d]), back = topt_output_tensor(&m->op[e]),
+        none = topt_output_tensor(&m->op[o]);
     double two = topt_tokens_sent(m, to, 2), four = topt_tokens_sent(m, back, 4);
     ok(two == 0.75 && four == 0.875, "once to each place: shares %g, %g", two, four);
     ok(topt_tokens_sent(m, to, 1) == 0.5 && topt_tokens_sent(m, none, 4) == 1,
@@ -372,7 +371,7 @@ static void test_ring(const struct topt_hw *hw, int64_t seq)
     const struct topt_degrees *d = with_context(&a, 1, 4);
     struct topt_strategy *s = d ? strategy_of(&a, d) : NULL;
     const struct topt_op *o = &m->op[op];
-    int tensor = o->operand[o->input[o->ninputs - 1]].tensor;
+    int tensor = topt_input_tensor(o, o->ninputs - 1);
     int kv = m->tensor[tensor].producer;
     if (s && !topt_grid_costing(&a.s, d, &k, NULL) &&
         !topt_cost_op(&k, op, &s->config[op], &attends, NULL)) {

@@ -97,7 +97,7 @@ static void set_again(const struct topt_model *m, const uint8_t *again,
 {
     for (int i = 0; i < m->nops; i++) {
         s->config[i].recompute = again[i];
-        s->hub[m->op[i].operand[m->op[i].output].tensor].keep =
+        s->hub[topt_output_tensor(&m->op[i])].keep =
             again[i] == TOPT_AGAIN_ALL ? TOPT_HUB_RECOMPUTE : TOPT_HUB_KEEP;
     }
 }
@@ -107,7 +107,7 @@ static int is_read_back(const struct topt_model *m, int tensor)
     int reads = 0;
     for (int c = 0; c < m->nops; c++)
         for (int k = 0; k < m->op[c].ninputs; k++)
-            reads |= m->op[c].operand[m->op[c].input[k]].tensor == tensor &&
+            reads |= topt_input_tensor(&m->op[c], k) == tensor &&
                      m->op[c].reads_back >> m->op[c].input[k] & 1;
     return reads;
 }
@@ -119,7 +119,7 @@ static int is_needed(const struct topt_model *m, const uint8_t *again, int tenso
     for (int c = 0; c < m->nops; c++)
         for (int k = 0; k < m->op[c].ninputs; k++)
             needed |= again[c] && again[c] != TOPT_AGAIN_KEPT &&
-                      m->op[c].operand[m->op[c].input[k]].tensor == tensor;
+                      topt_input_tensor(&m->op[c], k) == tensor;
     return needed && again[m->tensor[tensor].producer] != TOPT_AGAIN_ALL &&
            !is_read_back(m, tensor);
 }
@@ -131,7 +131,7 @@ static int64_t given_up(const struct topt_model *m, const uint8_t *again)
     int64_t numbers = 0;
     for (int i = 0; i < m->nops; i++) {
         const struct topt_op *o = &m->op[i];
-        int tensor = o->operand[o->output].tensor;
+        int tensor = topt_output_tensor(o);
         int64_t made = topt_operand_numbers(o, o->output);
         for (int x = 0; again[i] && again[i] != TOPT_AGAIN_KEPT && x < o->spec->noperands;
              x++)

@@ -70,7 +70,7 @@ static void swap_operators(const struct topt_model *m, struct topt_strategy *a,
 {
     for (int i = first; i <= last; i++) {
         struct topt_config c = a->config[i];
-        int tensor = m->op[i].operand[m->op[i].output].tensor;
+        int tensor = topt_output_tensor(&m->op[i]);
         struct topt_hub h = a->hub[tensor];
         a->config[i] = b->config[i];
         b->config[i] = c;

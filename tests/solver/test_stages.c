@@ -493,7 +493,7 @@ static void check_table(const struct topt_hw *hw)
              op++) { /* the table, and the embedding, which reads it */
             struct topt_move_cost c = {.network_ns = 0};
             settings.micro_batches = i ? 8 : 1;
-            int t = model->op[op].operand[model->op[op].output].tensor;
+            int t = topt_output_tensor(&model->op[op]);
             if (!topt_cost_move(&k, t, &sum, &whole, &c, &err))
                 ns[op][i] = c.network_ns;
         }

@@ -145,7 +145,7 @@ static void test_apart(const struct topt_hw *hw)
     struct topt_plan_doc *p = plan(m, hw, "megatron", NULL, 8, &err);
     int norm = p ? topt_model_find(p->model, "h1.norm1") : -1, good = norm >= 0;
     for (int a = 0; good && a < p->mesh.naxes; a++) {
-        int t = p->model->op[norm].operand[p->model->op[norm].output].tensor;
+        int t = topt_output_tensor(&p->model->op[norm]);
         good = p->strategy->hub[t].layout.dim[a] == TOPT_HUB_SUM;
     }
     ok(good, "their input is gathered once, and their gradients are summed once");

@@ -103,7 +103,7 @@ static int64_t recomputed(const struct topt_costing *k, struct topt_strategy *s,
     struct topt_strategy_cost cost;
     for (int i = 0; i < s->nops; i++) {
         int again = may[i] && (layer < 0 || k->model->op[i].layer == layer);
-        int t = k->model->op[i].operand[k->model->op[i].output].tensor;
+        int t = topt_output_tensor(&k->model->op[i]);
         s->config[i].recompute = (uint8_t)again;
         s->hub[t].keep = again ? TOPT_HUB_RECOMPUTE : TOPT_HUB_KEEP;
     }

@@ -98,18 +98,13 @@ static int find_alike(struct topt_model *m, struct topt_error *err)
 
 /* ---- runs -------------------------------------------------------------------------- */
 
-static int producer(const struct topt_model *m, int op, int input)
-{
-    const struct topt_op *o = &m->op[op];
-    return m->tensor[o->operand[o->input[input]].tensor].producer;
-}
-
 static int matches(const struct finder *f, int i, int p)
 {
     if (f->m->alike[i] != f->m->alike[i + p])
         return 0;
     for (int k = 0; k < f->m->op[i].ninputs; k++) {
-        int a = producer(f->m, i, k), b = producer(f->m, i + p, k);
+        int a = topt_input_producer(f->m, &f->m->op[i], k),
+            b = topt_input_producer(f->m, &f->m->op[i + p], k);
         if (a != b && b - a != p)
             return 0;
     }
@@ -124,7 +119,8 @@ static int fits(const struct finder *f, int i, int p, int first)
     if (f->m->alike[i] != f->m->alike[i - p])
         return 0;
     for (int k = 0; k < f->m->op[i].ninputs; k++) {
-        int a = producer(f->m, i - p, k), b = producer(f->m, i, k);
+        int a = topt_input_producer(f->m, &f->m->op[i - p], k),
+            b = topt_input_producer(f->m, &f->m->op[i], k);
         int ours = b >= start - p && b - a == p;
         int outside = b < first && b == a;
         int head = start == first + p && b >= first && b < start && a < first;
@@ -138,7 +134,7 @@ static int fits(const struct finder *f, int i, int p, int first)
 static int leaves(const struct finder *f, const int *last, int op, int start, int p)
 {
     const struct topt_op *o = &f->m->op[op];
-    return last[o->operand[o->output].tensor] >= start + p;
+    return last[topt_output_tensor(o)] >= start + p;
 }
 
 static int covered(const struct run *r)
@@ -254,7 +250,7 @@ int *topt_model_last_uses(const struct topt_model *m)
     int *last = calloc((size_t)m->ntensors + 1, sizeof *last);
     for (int i = 0; last && i < m->nops; i++)
         for (int k = 0; k < m->op[i].ninputs; k++)
-            last[m->op[i].operand[m->op[i].input[k]].tensor] = i;
+            last[topt_input_tensor(&m->op[i], k)] = i;
     return last;
 }
 

@@ -338,7 +338,7 @@ int topt_model_add(struct topt_model *m, const char *kind, const char *name, int
     m->named[slot_of(m, op.name)] = m->nops + 1;
     m->nops++;
     m->nlayers = op.layer >= m->nlayers ? op.layer + 1 : m->nlayers;
-    return op.operand[op.output].tensor;
+    return topt_output_tensor(&op);
 }
 
 void topt_model_say_role(struct topt_model *m, enum topt_op_role role)
@@ -351,14 +351,14 @@ static void find_head(struct topt_model *m)
     m->head = m->loss;
     while (m->head > 0) {
         const struct topt_op *op = &m->op[m->head], *before = op - 1;
-        int t = before->operand[before->output].tensor;
+        int t = topt_output_tensor(before);
         const struct topt_tensor *x = &m->tensor[t];
         if (before->spec->loss) {
             m->head--;
             continue;
         }
-        if (op->ninputs != 1 || op->operand[op->input[0]].tensor != t ||
-            x->nconsumers != 1 || x->dim[x->ndim - 1].count != m->vocab)
+        if (op->ninputs != 1 || topt_input_tensor(op, 0) != t || x->nconsumers != 1 ||
+            x->dim[x->ndim - 1].count != m->vocab)
             return;
         m->head--;
     }
@@ -373,7 +373,7 @@ static int find_mtp(struct topt_model *m, struct topt_error *err)
     read[m->loss] = 1;
     for (int i = m->loss; i >= 0; i--)
         for (int k = 0; read[i] && k < m->op[i].ninputs; k++)
-            read[m->tensor[m->op[i].operand[m->op[i].input[k]].tensor].producer] = 1;
+            read[topt_input_producer(m, &m->op[i], k)] = 1;
     for (m->mtp = 0; m->mtp < m->nops && read[m->mtp];)
         m->mtp++;
     free(read);
@@ -487,7 +487,7 @@ static int add_again(struct topt_model *m, const struct topt_op *op,
 {
     int inputs[TOPT_MAX_INPUTS];
     for (int k = 0; k < op->ninputs; k++)
-        inputs[k] = op->operand[op->input[k]].tensor;
+        inputs[k] = topt_input_tensor(op, k);
     m->at_layer = op->layer;
     if (topt_model_add(m, op->spec->name, op->name, op->ninputs, inputs, &op->attrs,
                        err) < 0)

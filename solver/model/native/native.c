@@ -94,8 +94,8 @@ static json_t *op_to_json(const struct topt_model *m, const struct topt_op *op)
     json_object_set_new(o, "name", json_string(op->name));
     json_object_set_new(o, "kind", json_string(op->spec->name));
     for (int i = 0; i < op->ninputs; i++)
-        json_array_append_new(
-            inputs, json_string(m->tensor[op->operand[op->input[i]].tensor].name));
+        json_array_append_new(inputs,
+                              json_string(m->tensor[topt_input_tensor(op, i)].name));
     json_object_set_new(o, "inputs", inputs);
     if (op->layer >= 0)
         json_object_set_new(o, "layer", json_integer(op->layer));

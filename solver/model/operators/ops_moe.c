@@ -55,7 +55,7 @@ void topt_operand_matrix(const struct topt_op *op, int operand, const int64_t *l
 static const struct topt_op *producer_of(const struct topt_model *m,
                                          const struct topt_op *op, int input)
 {
-    return &m->op[m->tensor[op->operand[op->input[input]].tensor].producer];
+    return &m->op[topt_input_producer(m, op, input)];
 }
 
 /* The operator that gives a tensor its slots by expert; NULL: it has none, or what is asked about is no tensor of

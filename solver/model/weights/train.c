@@ -114,9 +114,7 @@ static int find_head(const struct topt_model *m)
 {
     int op = m->loss;
     while (op >= 0 && strcmp(m->op[op].spec->name, "linear"))
-        op = m->op[op].ninputs
-                 ? m->tensor[m->op[op].operand[m->op[op].input[0]].tensor].producer
-                 : -1;
+        op = m->op[op].ninputs ? topt_input_producer(m, &m->op[op], 0) : -1;
     return op;
 }
 
@@ -286,7 +284,7 @@ static int add_again(struct trainer *t, int op)
     attrs.frozen = has_parameters(o) && !t->trained[op];
     attrs.bits = attrs.frozen ? bits_of(t, op) : 0;
     for (int k = 0; k < o->ninputs; k++)
-        inputs[k] = t->tensor[o->operand[o->input[k]].tensor];
+        inputs[k] = t->tensor[topt_input_tensor(o, k)];
     int y = add(t, o->spec->name, o->name, o->ninputs, inputs, &attrs);
     if (y >= 0)
         topt_model_say_role(t->to, o->role);
@@ -370,7 +368,7 @@ static int adapt(struct trainer *t, int op, int y)
     if (!t->adapted[op])
         return y;
     struct parts p = parts_of(t, op);
-    int x = t->tensor[o->operand[o->input[0]].tensor];
+    int x = t->tensor[topt_input_tensor(o, 0)];
     if (p.n)
         return adapt_parts(t, op, &p, x, y);
     return add_sum(t, o->name, y, add_maps(t, o->name, x, out->count, out->unit));
@@ -379,7 +377,7 @@ static int adapt(struct trainer *t, int op, int y)
 static int is_anything_trained(const struct topt_model *m)
 {
     const struct topt_op *loss = &m->op[m->loss];
-    return m->tensor[loss->operand[loss->output].tensor].needs_gradient;
+    return m->tensor[topt_output_tensor(loss)].needs_gradient;
 }
 
 static int build(struct trainer *t)
@@ -391,7 +389,7 @@ static int build(struct trainer *t)
         y = y < 0 ? -1 : adapt(t, i, y);
         if (y < 0)
             return -1;
-        t->tensor[m->op[i].operand[m->op[i].output].tensor] = y;
+        t->tensor[topt_output_tensor(&m->op[i])] = y;
     }
     if (topt_model_finish(t->to, t->err))
         return -1;

@@ -31,7 +31,7 @@ static int price(const struct topt_costing *k, const struct topt_plan_doc *p, in
                  struct choice *c, struct topt_error *err)
 {
     const struct topt_op *o = &p->micro->op[op];
-    int tensor = o->operand[o->output].tensor, reader = 0, input = 0;
+    int tensor = topt_output_tensor(o), reader = 0, input = 0;
     struct topt_fragment_cost own;
     struct topt_edge_cost way;
     if (topt_cost_op(k, op, &c->config, &own, err))
@@ -39,7 +39,7 @@ static int price(const struct topt_costing *k, const struct topt_plan_doc *p, in
     struct topt_edge_end from = topt_edge_producer(k, op, &c->config), to;
     for (int i = 0; i < p->micro->nops; i++)
         for (int x = 0; x < p->micro->op[i].ninputs; x++)
-            if (p->micro->op[i].operand[p->micro->op[i].input[x]].tensor == tensor) {
+            if (topt_input_tensor(&p->micro->op[i], x) == tensor) {
                 reader = i;
                 input = x;
             }

@@ -97,7 +97,7 @@ static int inner_of(const struct topt_op *op)
 static int reads_split(const struct mapper *x, const struct topt_op *op)
 {
     for (int k = 0; k < op->ninputs; k++)
-        if (x->split[op->operand[op->input[k]].tensor])
+        if (x->split[topt_input_tensor(op, k)])
             return op->input[k];
     return -1;
 }
@@ -123,7 +123,7 @@ static int follow(struct mapper *x, const struct topt_op *op, int operand)
 static int is_tied(const struct mapper *x, const struct topt_op *op)
 {
     for (int k = 0; k < op->ninputs; k++)
-        if (!x->m->op[x->m->tensor[op->operand[op->input[k]].tensor].producer].ninputs &&
+        if (!x->m->op[topt_input_producer(x->m, op, k)].ninputs &&
             op->spec->operand[op->input[k]].role == TOPT_PARAM)
             return 1;
     return op->ninputs == 0 && strcmp(op->spec->name, "variable") == 0;
@@ -137,7 +137,7 @@ static int beside_experts(const struct mapper *x, const struct topt_op *op)
     for (int k = 0; k < op->ninputs; k++)
         if (op->spec->operand[op->input[k]].slots)
             return 1;
-    return x->slots[op->operand[op->output].tensor];
+    return x->slots[topt_output_tensor(op)];
 }
 
 static void map_experts(struct mapper *x, const struct topt_op *op, int i)
@@ -194,7 +194,7 @@ static void map_op(struct mapper *x, int i)
         map_context(x, op, ret);
         return;
     }
-    int from = reads_split(x, op), y = op->operand[op->output].tensor;
+    int from = reads_split(x, op), y = topt_output_tensor(op);
     int ends_whole = !rules->tied_ends && is_tied(x, op);
     *ret = (int8_t)positions_of(x, op);
     switch (topt_role_split(op->role)) {
@@ -310,7 +310,7 @@ int topt_tensor_map_init(struct topt_tensor_map *map, const struct topt_model *m
     for (int i = 0; !rc && i < m->nops; i++)
         for (int k = 0; k < m->op[i].ninputs; k++)
             if (m->op[i].spec->operand[m->op[i].input[k]].slots)
-                x.slots[m->op[i].operand[m->op[i].input[k]].tensor] = 1;
+                x.slots[topt_input_tensor(&m->op[i], k)] = 1;
     for (int i = 0; !rc && i < m->nops; i++)
         map_op(&x, i);
     if (!rc)

@@ -174,7 +174,7 @@ static int add_layer(struct chosen *c, int op, const struct shape *s,
     /* What a recurrent layer reads is added to the gates that it makes. */
     if (add_edge(c, from, n->n, n->layer[n->n].recurrent, err))
         return -1;
-    c->last[o->operand[o->output].tensor] = n->n++;
+    c->last[topt_output_tensor(o)] = n->n++;
     return 0;
 }
 
@@ -184,13 +184,13 @@ static int pass_through(struct chosen *c, const struct topt_op *o, struct topt_e
 {
     int last = -1;
     for (int i = 0; i < o->ninputs; i++) {
-        int from = c->last[o->operand[o->input[i]].tensor];
+        int from = c->last[topt_input_tensor(o, i)];
         last = from > last ? from : last;
     }
     for (int i = 0; i < o->ninputs; i++)
-        if (add_edge(c, c->last[o->operand[o->input[i]].tensor], last, 1, err))
+        if (add_edge(c, c->last[topt_input_tensor(o, i)], last, 1, err))
             return -1;
-    c->last[o->operand[o->output].tensor] = last;
+    c->last[topt_output_tensor(o)] = last;
     c->follows[o - c->m->op] = last;
     return 0;
 }
@@ -364,7 +364,7 @@ static void pin_table(const struct chosen *c, const struct topt_request *r, int 
                       struct topt_text *pins)
 {
     const struct topt_op *o = &c->m->op[op];
-    int table = o->operand[o->output].tensor;
+    int table = topt_output_tensor(o);
     for (int l = 0; l < c->net.n; l++) {
         const struct topt_op *reader = &c->m->op[c->op[l]];
         const struct shape *s = &c->shape[l];

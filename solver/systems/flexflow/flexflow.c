@@ -29,11 +29,11 @@ static void each_group(struct topt_flexflow *f, int op,
                        void (*what)(struct topt_flexflow *, int))
 {
     const struct topt_model *m = f->k.model;
-    int t = m->op[op].operand[m->op[op].output].tensor;
+    int t = topt_output_tensor(&m->op[op]);
     what(f, op);
     for (int c = op; c < m->nops; c++)
         for (int i = 0; i < m->op[c].ninputs; i++)
-            if (c == op || m->op[c].operand[m->op[c].input[i]].tensor == t)
+            if (c == op || topt_input_tensor(&m->op[c], i) == t)
                 what(f, ff_use_group(f, c, i));
 }
 

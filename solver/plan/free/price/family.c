@@ -28,13 +28,13 @@
 
 static int wants_gradient(const struct topt_model *m, const struct topt_op *op, int input)
 {
-    return m->tensor[op->operand[op->input[input]].tensor].needs_gradient;
+    return m->tensor[topt_input_tensor(op, input)].needs_gradient;
 }
 
 static int op_waits(const struct topt_problem *p, int op)
 {
     const struct topt_op *o = &p->k.model->op[op];
-    int t = o->operand[o->output].tensor;
+    int t = topt_output_tensor(o);
     return p->k.model->tensor[t].nconsumers > 1 ? TOPT_SPAN_NEXT : p->spans.span[t];
 }
 
@@ -60,8 +60,8 @@ static int alike_ops(const struct topt_problem *p, int a, int b)
     for (int k = 0; k < x->ninputs; k++)
         if (wants_gradient(m, x, k) != wants_gradient(m, y, k))
             return 0;
-    return m->tensor[x->operand[x->output].tensor].needs_gradient ==
-           m->tensor[y->operand[y->output].tensor].needs_gradient;
+    return m->tensor[topt_output_tensor(x)].needs_gradient ==
+           m->tensor[topt_output_tensor(y)].needs_gradient;
 }
 
 static int alike_hubs(const struct topt_problem *p, int a, int b)

@@ -32,11 +32,11 @@ static int add_all(struct topt_problem *p, int *source, struct topt_error *err)
     const struct topt_model *m = p->k.model;
     for (int i = 0; i < m->nops; i++) {
         const struct topt_op *o = &m->op[i];
-        int t = o->operand[o->output].tensor, n = add_node(p, i, t, err);
+        int t = topt_output_tensor(o), n = add_node(p, i, t, err);
         if (n < 0)
             return -1;
         for (int k = 0; k < o->ninputs; k++)
-            add_edge(p, source[o->operand[o->input[k]].tensor], n, i, k);
+            add_edge(p, source[topt_input_tensor(o, k)], n, i, k);
         source[t] = n;
         if (m->tensor[t].nconsumers < 2)
             continue;
