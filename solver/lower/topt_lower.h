@@ -278,6 +278,10 @@ struct topt_least_parameters {
 struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
                                                    const struct topt_settings *s,
                                                    int experts);
+/* ... of the operators [from, until). */
+struct topt_least_parameters topt_least_parameters_of(const struct topt_model *m,
+                                                      const struct topt_settings *s,
+                                                      int experts, int from, int until);
 
 /* Bytes that backward reads of a pass and that every strategy keeps, or has on the host, over all devices; 'again': what
  * runs again in backward (enum topt_again, by operator), NULL: nothing.  0 without memory, which is a bound as well. */

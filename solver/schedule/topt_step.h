@@ -20,7 +20,8 @@ enum topt_during {
 /* The time that a unit takes in one part of a step, in all micro-batches together; links as bits of
  * enum topt_link. */
 /* Those that add up:
- * compute_ns; weights_ns, of it gradients of parameters, which nothing waits for;
+ * compute_ns; weights_ns, of it gradients of parameters, which nothing waits for; added_ns, of it adding these to what
+ * the micro-batches before made of them;
  * waited_ns, communication that computing waits for; exchange_ns, of it tokens that go to experts, or back;
  * asynchronous: gather_ns, its parameters come before it computes, and reduce_ns, its gradients go after that;
  * host_ns, in which the host starts its kernels, beside the device;
@@ -30,6 +31,7 @@ enum topt_during {
 #define TOPT_PART_TIMES(X)                                                               \
     X(compute_ns)                                                                        \
     X(weights_ns)                                                                        \
+    X(added_ns)                                                                          \
     X(waited_ns)                                                                         \
     X(exchange_ns)                                                                       \
     X(gather_ns) X(reduce_ns) X(host_ns) X(fetch_ns) X(put_ns) X(save_ns) X(update_ns)

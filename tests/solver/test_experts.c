@@ -483,10 +483,10 @@ static void test_least(const struct topt_model *m, const struct topt_hw *hw,
                 topt_problem_floor(q, axes, &own, NULL))
                 continue;
             n++;
-            same += own.ns == floor.ns && own.kept_bytes == floor.kept_bytes &&
-                    own.layer_ns == floor.layer_ns &&
+            same += own.pass[1].ns == floor.pass[1].ns && own.kept_bytes == floor.kept_bytes &&
+                    own.pass[0].layer_ns == floor.pass[0].layer_ns &&
                     floor.some == topt_problem_has_choices(q) &&
-                    floor.ns <= topt_problem_lower_bound(q).time;
+                    floor.pass[1].ns <= topt_problem_lower_bound(q).time;
             topt_problem_destroy(q);
         }
         topt_problem_destroy(p);

@@ -385,6 +385,13 @@ void topt_grid_close(struct topt_grid_search *s)
         free(s->settings);
         s->settings = next;
     }
+    while (s->passes) {
+        struct topt_grid_passes *next = s->passes->next;
+        topt_problem_destroy(s->passes->problem);
+        topt_stage_units_fini(&s->passes->units);
+        free(s->passes);
+        s->passes = next;
+    }
     topt_router_destroy(s->router);
     free(s->degrees);
     free(s->known);
@@ -679,6 +686,34 @@ int64_t topt_grid_stays_bytes(const struct topt_grid_search *s,
 {
     struct topt_least_parameters p = least_on_each(s, v);
     return (int64_t)(p.value + p.gradient + p.state);
+}
+
+int64_t topt_grid_unit_stays_bytes(const struct topt_grid_search *s,
+                                   const struct topt_degrees *v, int unit)
+{
+    const struct topt_least_parameters *all = s->planning->in_unit[unit];
+    struct topt_least_parameters p = spread_out(s, v, &all[0], &all[1]);
+    return (int64_t)(p.value + p.gradient + p.state);
+}
+
+int64_t topt_grid_gather_ns(const struct topt_grid_search *s,
+                            const struct topt_degrees *v, int unit, uint8_t *ret_links)
+{
+    const struct topt_least_parameters *all = s->planning->in_unit[unit];
+    int cut = topt_degrees_first_tensor_axis(&s->mesh, v);
+    struct topt_expert_axes of = topt_degrees_expert_axes(&s->mesh, v);
+    uint32_t whole = (1u << topt_degrees_whole_axes(&s->mesh, v)) - 1;
+    uint32_t axes = ((1u << cut) - 1) & ~whole, apart = ((1u << (cut - of.data)) - 1) & ~whole;
+    double rest = (all[0].value - all[1].value) / v->tensor,
+           experts = all[1].value / (v->expert * v->expert_tensor);
+    *ret_links = 0;
+    if (v->level < TOPT_ZERO_GRADIENT || s->request->settings.low)
+        return 0;
+    *ret_links = topt_group_links(&s->mesh, axes);
+    int64_t ns = axes && rest > 0 ? topt_router_time(s->router, TOPT_ALL_GATHER, axes, (int64_t)rest).ns : 0;
+    if (apart && experts > 0)
+        ns += topt_router_time(s->router, TOPT_ALL_GATHER, apart, (int64_t)experts).ns;
+    return ns;
 }
 
 int topt_grid_hidden_ns(struct topt_grid_search *s, const struct topt_degrees *v,

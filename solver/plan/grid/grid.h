@@ -28,6 +28,13 @@ struct topt_grid_search {
         struct topt_settings settings, searched;
         struct topt_grid_settings *next;
     } * settings;
+    /* Problems of which floors are asked (topt_floor_find).  Owned. */
+    struct topt_grid_passes {
+        struct topt_degrees of;
+        struct topt_problem *problem;
+        struct topt_stage_units units;
+        struct topt_grid_passes *next;
+    } * passes;
     int ndegrees;
     struct topt_degrees *degrees;    /* all variants; owned */
     struct topt_problem_stats stats; /* routes: -1 where they were not counted */
@@ -79,9 +86,16 @@ int topt_grid_hidden_ns(struct topt_grid_search *s, const struct topt_degrees *v
 int64_t topt_grid_least_stage_bytes(const struct topt_grid_search *s,
                                     const struct topt_degrees *v, int64_t kept_bytes);
 
-/* Parameters, gradients and states alone, of all stages together. */
+/* Parameters, gradients and states alone, of all stages together, or of one unit, in bytes a device. */
 int64_t topt_grid_stays_bytes(const struct topt_grid_search *s,
                               const struct topt_degrees *v);
+int64_t topt_grid_unit_stays_bytes(const struct topt_grid_search *s,
+                                   const struct topt_degrees *v, int unit);
+
+/* The time in which the parameters of one unit come from the ranks that shard them, and the links that this takes, bits of
+ * enum topt_link; 0 where each has its own. */
+int64_t topt_grid_gather_ns(const struct topt_grid_search *s,
+                            const struct topt_degrees *v, int unit, uint8_t *ret_links);
 
 /* Tell whoever watches that a variant of the shape is priced next. */
 void topt_grid_tell_progress(const struct topt_grid_search *s,

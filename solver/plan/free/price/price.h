@@ -51,6 +51,7 @@ struct choice {
     struct topt_cost cost;
     /* of these, bytes that stay beside passes of micro-batches, and time before and after */
     struct topt_cost ends;
+    int64_t added_ns;   /* of the time, adding gradients of micro-batches up */
     int64_t recomputed; /* bytes that are recomputed */
     int64_t transient;  /* rounded */
     int64_t waiting;    /* bytes of the output where it waits; 0 where no cap applies */
