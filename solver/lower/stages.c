@@ -674,6 +674,7 @@ static int find_pairs(struct stages *x)
 {
     int v = x->shape.chunks;
     size_t n = (size_t)x->nchunks * (size_t)v;
+    int64_t most[TOPT_MAX_STAGES] = {0};
     x->pair_ns = calloc(n, sizeof *x->pair_ns);
     x->pairs = calloc(n + 1, sizeof *x->pairs);
     if (!x->pair_ns || !x->pairs)
@@ -684,8 +685,16 @@ static int find_pairs(struct stages *x)
             int64_t *ns = &x->pair_ns[f * v + own];
             if (find_pair(x, f, b, ns))
                 return -1;
-            x->saved_ns[s] += (x->chunk[f].ns[0] + x->chunk[b].ns[1] - *ns) / (v * v);
+            int64_t saved = x->chunk[f].ns[0] + x->chunk[b].ns[1] - *ns;
+            x->saved_ns[s] += saved / (v * v);
+            most[s] = topt_max(most[s], saved);
         }
+    for (int c = 0; c < x->nchunks; c++) { /* all that pairs may save, known now */
+        struct topt_order_plan plan;
+        int s = stage_of(x, c);
+        topt_order_plan(x->order, &x->shape, s, &plan);
+        x->hidden_ns[c] = topt_order_count_pairs(&plan) * most[s] / v;
+    }
     return 0;
 }
 
@@ -773,6 +782,28 @@ static void add_stays(const struct stages *x, int stage, int64_t ret[TOPT_CLASS_
     for (int i = 0; shares(x) && stage == x->shape.stages - 1 && i < TOPT_CLASS_COUNT;
          i++)
         ret[i] += t->stays[0][i];
+}
+
+/* The most that a stage holds at least: when its first pass goes backward. */
+static int64_t bytes_at_first(const struct stages *x, int64_t beside)
+{
+    int64_t most = 0;
+    for (int s = 0; s < x->shape.stages; s++) {
+        int64_t stays[TOPT_CLASS_COUNT] = {0}, bytes = beside, least = INT64_MAX;
+        add_stays(x, s, stays);
+        for (int i = 0; i < TOPT_CLASS_COUNT; i++)
+            bytes += stays[i];
+        for (int own = 0; own < x->shape.chunks; own++) {
+            int c = topt_order_chunk(x->order, &x->shape, s, own);
+            int64_t pass = 0;
+            for (int i = 0; i < TOPT_HELD_COUNT; i++)
+                pass += x->chunk[c].during[1][i];
+            least = topt_min(least, pass);
+            bytes += x->ahead[c] * x->chunk[c].kept;
+        }
+        most = topt_max(most, bytes + least);
+    }
+    return most;
 }
 
 /* A stage begins when the first micro-batch has come through the chunks before its own, works through all, and then
@@ -991,10 +1022,23 @@ static int find_all(struct stages *x, struct topt_strategy_cost *cost)
     cost->time_ns = least_ns(x);
     if (x->t->time_limit && cost->time_ns > x->t->time_limit)
         return 0;
-    x->ret->stages = x->shape.stages;
-    if (!x->strategy)
+    if (!x->strategy) {
+        x->ret->stages = x->shape.stages;
         return 0;
-    return x->order->pairs && find_pairs(x) ? -1 : run(x, cost);
+    }
+    if (x->order->pairs && find_pairs(x))
+        return -1;
+    cost->time_ns = least_ns(x);
+    if (x->t->time_limit && cost->time_ns > x->t->time_limit)
+        return 0;
+    int64_t bytes = bytes_at_first(x, cost->sum.beside_bytes);
+    if (x->t->memory_limit && !is_unlike(x) &&
+        bytes > topt_max(x->t->memory_limit, topt_hw_memory_bytes(x->t->hw))) {
+        cost->memory_bytes = bytes;
+        return 0;
+    }
+    x->ret->stages = x->shape.stages;
+    return run(x, cost);
 }
 
 static int check(const struct stages *x)

@@ -713,6 +713,7 @@ struct candidate {
     int done, too_large; /* looked at; what is fastest on a stage holds too much */
     int64_t hidden_ns;   /* at most, by passes that run as one */
     int64_t paired_ns;   /* ... where they do, the same for each order; -1: not known */
+    int sharp;           /* 'least' is by units, too */
     int listed;          /* its number */
 };
 
@@ -905,7 +906,7 @@ static int add_alike(struct fold *f, struct candidates *all, int i, int lightest
     for (; i < all->n; i++) {
         struct candidate *c = &all->at[i];
         if (c->priced_as != first->priced_as || c->grid != first->grid ||
-            c->degrees.stages != first->degrees.stages || c->done || !is_open(f, c))
+            c->degrees.stages != first->degrees.stages || c->done || !is_open(f, c) || !c->sharp)
             continue;
         f->degrees = &c->degrees;
         int64_t stages = c->degrees.stages;
@@ -958,9 +959,9 @@ static int64_t memory_margin(const struct fold *f)
     return topt_max(f->memory_limit, bytes) / 100 * 101;
 }
 
-static int64_t time_margin(const struct fold *f, const struct candidate *c)
+static int time_percent(const struct candidate *c)
 {
-    return f->time_limit / 100 * (c->degrees.virtual_stages > 1 ? 106 : 102);
+    return c->degrees.virtual_stages > 1 ? 106 : 102;
 }
 
 /* Do units exceed these? */
@@ -983,17 +984,33 @@ static int may_bound(struct fold *f)
     return f->unit || (f->unit = units_room(f)) ? 1 : -1;
 }
 
-/* Are all strategies of a candidate beyond the limits, as the least of each unit shows? */
-static int is_hopeless(struct fold *f, struct candidate *c)
+/* Bound a candidate anew by the least of each unit: 1 where that shows that it can't be held. */
+static int sharpen(struct fold *f, struct candidate *c)
 {
     struct topt_strategy_cost cost;
     int rc = may_bound(f);
+    c->sharp = 1;
     if (rc > 0)
         rc = find_least_units(f, c, c->degrees.recompute, f->unit);
-    if (rc > 0)
-        rc = exceed(f, c, f->unit, memory_margin(f), time_margin(f, c), &cost);
-    c->too_large |= rc > 0 && cost.memory_bytes > memory_margin(f);
+    if (rc <= 0)
+        return rc;
+    rc = exceed(f, c, f->unit, memory_margin(f), 0, &cost);
+    c->too_large |= rc > 0;
+    if (!rc)
+        c->least = topt_max(c->least, cost.time_ns / time_percent(c) * 100);
     return rc;
+}
+
+/* ... and put it where it belongs among those from 'i' on; -1, failed. */
+static int refine(struct fold *f, struct candidates *all, int i)
+{
+    struct candidate c = all->at[i];
+    int rc = sharpen(f, &c);
+    c.done |= rc > 0;
+    for (; i + 1 < all->n && by_least(&all->at[i + 1], &c) < 0; i++)
+        all->at[i] = all->at[i + 1];
+    all->at[i] = c;
+    return rc < 0 ? -1 : 0;
 }
 
 /* ... and those that recompute the first layers of each chunk: as many as memory needs take too long? */
@@ -1021,7 +1038,7 @@ static int is_first_hopeless(struct fold *f, const struct candidate *c)
     }
     if (rc >= 0 && high) {
         mix_units(f, with, without, all.stage.layers, high);
-        rc = exceed(f, c, f->unit, 0, time_margin(f, c), &cost);
+        rc = exceed(f, c, f->unit, 0, f->time_limit / 100 * time_percent(c), &cost);
     }
     free(with);
     free(without);
@@ -1032,11 +1049,6 @@ static int is_first_hopeless(struct fold *f, const struct candidate *c)
 static int add_candidate(struct fold *f, struct candidates *all, int i)
 {
     struct candidate *c = &all->at[i];
-    int out = is_hopeless(f, c);
-    if (out) {
-        c->done = 1;
-        return out < 0 ? -1 : 0;
-    }
     if (find_entry(f, c->grid, c->priced_as) || (!f->entry->priced && price(f)))
         return -1;
     int rc = (f->goal != TOPT_GOAL_LEAST && add_alike(f, all, i, 0)) ||
@@ -1115,8 +1127,10 @@ static int add_candidates(struct fold *f, struct candidates *all)
             continue;
         if (c->degrees.stages == 1 && topt_request_stopped(f->s->request))
             give_up(f);
+        else if (!c->sharp)
+            rc = is_canceled(f) || refine(f, all, i--);
         else if (c->degrees.stages == 1)
-            rc = (rc = is_hopeless(f, c)) ? rc < 0 : look_at(f, c->priced_as);
+            rc = look_at(f, c->priced_as);
         else
             rc = is_canceled(f) || add_candidate(f, all, i);
     }
