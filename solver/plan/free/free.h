@@ -165,7 +165,9 @@ struct topt_floor {
     int nunits;
     struct topt_floor_unit { /* in the model's order */
         int64_t kept_bytes, ns[2];
-    } * unit; /* owned */
+        int64_t least_tokens_ns, most_tokens_ns; /* in which tokens go to experts and back */
+    } * unit;                                    /* owned */
+    uint8_t tokens_links; /* that those take, bits of enum topt_link */
 };
 /* That of the problem with experts on such axes, of a problem without bounds in its prices; 'units' are its model's. */
 int topt_problem_floor(struct topt_problem *p, const struct topt_stage_units *units,

@@ -76,10 +76,6 @@ int64_t topt_grid_host_bytes(const struct topt_grid_search *s,
 /* A lower bound, in bytes a device, of every strategy of a variant, without looking at
  * operators. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v);
-/* The most that passes that run as one hide of the time in which tokens go to experts and back, of all micro-batches,
- * on the devices of the grid. */
-int topt_grid_hidden_ns(struct topt_grid_search *s, const struct topt_degrees *v,
-                        int64_t *ret, struct topt_error *err) TOPT_MUST_CHECK;
 /* A lower bound, in bytes a device, of the stage that holds most, for a variant with stages of the stage's grid
  * 's', of which a micro-batch keeps so much in all stages together; with a margin in place of a proof where layers are
  * cut unevenly. */
@@ -92,10 +88,10 @@ int64_t topt_grid_stays_bytes(const struct topt_grid_search *s,
 int64_t topt_grid_unit_stays_bytes(const struct topt_grid_search *s,
                                    const struct topt_degrees *v, int unit);
 
-/* The time in which the parameters of one unit come from the ranks that shard them, and the links that this takes, bits of
- * enum topt_link; 0 where each has its own. */
-int64_t topt_grid_gather_ns(const struct topt_grid_search *s,
-                            const struct topt_degrees *v, int unit, uint8_t *ret_links);
+/* The time in which the parameters of one unit come from the ranks that shard them, by link; 0 where each rank has them, or
+ * they come in few bits. */
+void topt_grid_gather_ns(const struct topt_grid_search *s, const struct topt_degrees *v,
+                         int unit, int64_t ret[TOPT_LINK_COUNT]);
 
 /* Tell whoever watches that a variant of the shape is priced next. */
 void topt_grid_tell_progress(const struct topt_grid_search *s,

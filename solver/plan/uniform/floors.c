@@ -119,9 +119,13 @@ struct topt_pass_times topt_floor_times(const struct topt_memo_entry *floor,
 {
     const struct topt_floor_time *t = floor->floor.pass;
     double of = (double)floor->degrees.micro_batches, share = adds(floor, d);
+    int64_t tokens = 0;
+    for (int i = 0; i < floor->floor.nunits; i++)
+        tokens += floor->floor.unit[i].most_tokens_ns;
     return (struct topt_pass_times){with(share, t[0].ns, t[1].ns) / of,
                                     with(share, t[0].layer_ns, t[1].layer_ns) / of,
-                                    with(share, t[0].last_ns, t[1].last_ns) / of};
+                                    with(share, t[0].last_ns, t[1].last_ns) / of,
+                                    (double)tokens / of};
 }
 
 void topt_floor_units(const struct topt_memo_entry *floor,
@@ -135,15 +139,16 @@ void topt_floor_units(const struct topt_memo_entry *floor,
         double ns = with(share, x->ns[0], x->ns[1]) / of;
         ret[i] = (struct topt_unit_sums){
             .passes_ns = (int64_t)(u * ns),
+            .exchange_ns = (int64_t)(u * (double)x->most_tokens_ns / of),
             .ns[1][TOPT_LINK_COUNT] = (int64_t)ns, /* wherever it is waited for */
             .stays = topt_grid_unit_stays_bytes(grid, d, i),
             .kept = x->kept_bytes};
-        uint8_t links;
-        int64_t gather = topt_grid_gather_ns(grid, d, i, &links);
-        for (int k = 0; k < TOPT_LINK_COUNT; k++) {
-            ret[i].ns[0][k] = (links >> k & 1) * gather;
-            ret[i].ns[1][k] = (links >> k & 1) * gather; /* or gradients go back */
-        }
+        int64_t gather[TOPT_LINK_COUNT];
+        topt_grid_gather_ns(grid, d, i, gather);
+        int64_t tokens = (int64_t)((double)x->least_tokens_ns / of);
+        for (int k = 0; k < TOPT_LINK_COUNT; k++) /* they come, and again, or gradients go */
+            ret[i].ns[1][k] =
+                2 * gather[k] + (floor->floor.tokens_links >> k & 1) * tokens;
     }
     ret[floor->floor.nunits] = (struct topt_unit_sums){.stays = 0};
 }

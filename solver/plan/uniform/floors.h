@@ -19,6 +19,7 @@ const struct topt_memo_entry *topt_floor_find(struct topt_memo *memo,
  * unit. */
 struct topt_pass_times {
     double all, layer, last;
+    double tokens; /* at most, of all that, in which tokens go to experts and back */
 };
 
 struct topt_pass_times topt_floor_times(const struct topt_memo_entry *floor,

@@ -712,7 +712,6 @@ struct candidate {
     int64_t first;
     int done, too_large; /* looked at; what is fastest on a stage holds too much */
     int64_t hidden_ns;   /* at most, by passes that run as one */
-    int64_t paired_ns;   /* ... where they do, the same for each order; -1: not known */
     int sharp;           /* 'least' is by units, too */
     int listed;          /* its number */
 };
@@ -786,6 +785,15 @@ static int64_t least_first(struct fold *f, const struct topt_grid_search *grid,
                      100);
 }
 
+/* The most that passes that run as one hide of the time in which tokens go to experts and back, of all micro-batches. */
+static int64_t most_hidden(const struct fold *f, const struct topt_degrees *d,
+                           const struct topt_memo_entry *floor)
+{
+    const struct topt_request *r = f->s->request;
+    double all = topt_floor_times(floor, d).tokens * (double)d->micro_batches;
+    return (int64_t)(all * (1 - topt_dispatch_share(&r->settings, r->hw)));
+}
+
 /* What a candidate takes at least, by a floor of its passes: 0 where it is of no interest. */
 static int bound(struct fold *f, struct candidate *c, const struct topt_memo_entry *floor)
 {
@@ -798,12 +806,8 @@ static int bound(struct fold *f, struct candidate *c, const struct topt_memo_ent
     if (d->stages == 1)
         return !beyond(c->least = least_staged_ns(f, d, floor, 0), f->time_limit);
     int64_t bytes = (topt_grid_stays_bytes(c->grid, d) + kept) / d->stages;
-    if (topt_orders[d->order].pairs) {
-        if (c->paired_ns < 0 &&
-            topt_grid_hidden_ns(c->grid, c->priced_as, &c->paired_ns, f->err))
-            return -1;
-        c->hidden_ns = c->paired_ns;
-    }
+    if (topt_orders[d->order].pairs)
+        c->hidden_ns = most_hidden(f, d, floor);
     int64_t ns = least_staged_ns(f, d, floor, c->hidden_ns);
     if (!matters(f, bytes, recomputes_first(f, d) ? ns / 100 * PERCENT_WITHOUT : ns))
         return 0;
@@ -861,7 +865,6 @@ static int list_stages(struct fold *f, struct candidates *all)
             c.priced_as = &c.grid->degrees[i];
             c.degrees = *c.priced_as;
             c.degrees.stages = stages;
-            c.paired_ns = -1;
             if (c.degrees.micro_batches < 2 || !(levels >> c.degrees.level & 1) ||
                 beyond(topt_grid_least_stage_bytes(c.grid, &c.degrees,
                                                    kept_bytes(c.grid, &c.degrees, NULL)),
@@ -932,21 +935,12 @@ static int find_least_units(struct fold *f, const struct candidate *c, int recom
     const struct topt_planning *m = f->s->planning;
     struct topt_degrees d = c->degrees;
     const struct topt_memo_entry *floor;
-    double hidden = (double)c->hidden_ns;
-    int layers = 0;
     d.recompute = recompute;
     if (!(floor = topt_floor_find(f->memo, c->grid, &d, f->err)))
         return -1;
     if (!floor->floor.some || floor->floor.nunits != m->units.n)
         return 0;
     topt_floor_units(floor, c->grid, &d, ret);
-    /* Tokens that go to experts and back while another micro-batch computes, at most. */
-    hidden /= 1 - topt_dispatch_share(&m->request->settings, m->request->hw);
-    for (int i = 0; i < m->units.n; i++)
-        layers += m->in_unit[i][1].value > 0;
-    for (int i = 0; i < m->units.n && c->hidden_ns; i++)
-        if (m->in_unit[i][1].value > 0)
-            ret[i].exchange_ns = (int64_t)(hidden / layers);
     return 1;
 }
 

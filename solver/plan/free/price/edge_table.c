@@ -124,6 +124,22 @@ static int list(struct pricing *x, const struct topt_edge_alternative *a,
     return 0;
 }
 
+/* Of the time of an alternative, that in which tokens go to experts or back. */
+static void see_tokens(struct pricing *x, int moves, const struct topt_move_cost *there,
+                       const struct topt_move_cost *back)
+{
+    struct edge_table *e = x->e;
+    int64_t ns = moves * there->of_tokens * there->network_ns +
+                 back->of_tokens * back->network_ns;
+    e->tokens.least_ns = e->tokens.seen ? topt_min(e->tokens.least_ns, ns) : ns;
+    e->tokens.most_ns = topt_max(e->tokens.most_ns, ns);
+    if (moves && there->of_tokens)
+        e->tokens.links |= there->links;
+    if (back->of_tokens)
+        e->tokens.links |= back->links;
+    e->tokens.seen = 1;
+}
+
 static int price_entry(struct pricing *x, int i, int j, struct topt_error *err)
 {
     const struct topt_edge_end *from = &x->from->end[i], *to = &x->to->end[j];
@@ -137,6 +153,8 @@ static int price_entry(struct pricing *x, int i, int j, struct topt_error *err)
                     trained ? &back : NULL);
     int n = topt_edge_alternatives(&x->p->k, from, to, a[0] == b[0], &there,
                                    trained ? &back : NULL, at);
+    for (int k = 0; k < n; k++)
+        see_tokens(x, at[k].moves, &there, &back);
     if (x->restricted)
         n = restrict_to(x, from, to, at, n);
     if (n == 2)

@@ -55,24 +55,27 @@ static int price_tables(struct floor *x)
 
 static struct topt_floor_unit least_of(const struct family *f)
 {
-    struct topt_floor_unit least = {INT64_MAX, {INT64_MAX, INT64_MAX}};
+    struct topt_floor_unit least = {INT64_MAX, {INT64_MAX, INT64_MAX}, 0, 0};
     for (int i = 0; i < f->n; i++) {
         const struct choice *c = &f->at[i];
         int64_t ns = c->cost.time - c->ends.time;
-        least = (struct topt_floor_unit){topt_min(least.kept_bytes, c->cost.memory - c->ends.memory),
-                               {topt_min(least.ns[0], ns - c->added_ns),
-                                topt_min(least.ns[1], ns)}};
+        least.kept_bytes = topt_min(least.kept_bytes, c->cost.memory - c->ends.memory);
+        least.ns[0] = topt_min(least.ns[0], ns - c->added_ns);
+        least.ns[1] = topt_min(least.ns[1], ns);
     }
     return least;
 }
 
 static void add(struct floor *x, int unit, struct topt_floor_unit c)
 {
+    struct topt_floor_unit *to = &x->ret->unit[unit];
+    to->kept_bytes += c.kept_bytes;
+    to->least_tokens_ns += c.least_tokens_ns;
+    to->most_tokens_ns += c.most_tokens_ns;
     x->ret->kept_bytes += c.kept_bytes;
-    x->ret->unit[unit].kept_bytes += c.kept_bytes;
     for (int adds = 0; adds < 2; adds++) {
         x->ret->pass[adds].ns += c.ns[adds];
-        x->ret->unit[unit].ns[adds] += c.ns[adds];
+        to->ns[adds] += c.ns[adds];
     }
 }
 
@@ -117,9 +120,13 @@ static void add_all(struct floor *x, const struct topt_stage_units *units,
     for (int i = 0; i < p->nnodes; i++)
         add(x, unit[topt_node_operator(p, &p->node[i])], least[p->node[i].family]);
     for (int i = 0; i < p->nedges; i++) {
-        struct topt_cost c = p->table[x->table[p->edge[i].table]].least;
+        const struct edge_table *t = &p->table[x->table[p->edge[i].table]];
         add(x, unit[topt_node_operator(p, &p->node[p->edge[i].to])],
-            (struct topt_floor_unit){c.memory, {c.time, c.time}});
+            (struct topt_floor_unit){t->least.memory,
+                                     {t->least.time, t->least.time},
+                                     t->tokens.least_ns,
+                                     t->tokens.most_ns});
+        x->ret->tokens_links |= t->tokens.links;
     }
     keep_inputs(x, units);
     find_ends(x, units);

@@ -81,6 +81,11 @@ struct edge_table {
     struct topt_cost *cost; /* of what stays; once there are multiplicities, see there */
     struct edge_fact *fact;
     struct topt_cost least;                     /* of both, over all alternatives */
+    struct {
+        int64_t least_ns, most_ns;
+        uint8_t links; /* bits of enum topt_link */
+        int seen;
+    } tokens; /* of the time of its alternatives, that in which tokens go to experts or back */
     uint64_t occurs[TOPT_TRANSIENT_CODES / 64]; /* codes of transients, as bits */
     int recomputes;     /* some alternative makes something again */
     int64_t *end_bytes; /* of the tensor, by class of the producer, then the consumer */
