@@ -160,14 +160,18 @@ struct topt_floor {
     /* Without what adds the gradients of micro-batches up, as ranks need not that shard them; and with that. */
     struct topt_floor_time {
         int64_t ns;
-        int64_t layer_ns, last_ns; /* of it, the layer (topt_stage_units) that takes least, and the last unit */
+        int64_t layer_ns,
+            last_ns; /* of it, the layer (topt_stage_units) that takes least, and the last unit */
     } pass[2];
     int nunits;
     struct topt_floor_unit { /* in the model's order */
         int64_t kept_bytes, ns[2];
-        int64_t least_tokens_ns, most_tokens_ns; /* in which tokens go to experts and back */
-    } * unit;                                    /* owned */
-    uint8_t tokens_links; /* that those take, bits of enum topt_link */
+        /* Forward and backward, the latter without what adds gradients up; and the time in which tokens go to experts
+         * and back, at least, and at most of both. */
+        int64_t pass_ns[2], tokens_ns[2], most_tokens_ns;
+    } * unit; /* owned */
+    int64_t
+        scalar_ns; /* in which all its data ranks add a number up; the floor's owner sets it */
 };
 /* That of the problem with experts on such axes, of a problem without bounds in its prices; 'units' are its model's. */
 int topt_problem_floor(struct topt_problem *p, const struct topt_stage_units *units,

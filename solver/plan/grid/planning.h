@@ -39,7 +39,7 @@ struct topt_planning {
     struct topt_stage_units units; /* of these */
     /* By unit, its parameters, and of these experts.  Owned; NULL: no layers can be cut. */
     struct topt_least_parameters (*in_unit)[2];
-    int recomputes;                /* some operator can be recomputed in backward */
+    int recomputes; /* some operator can be recomputed in backward */
     /* What is recomputed where anything is, bits of enum topt_recompute_module: whole layers, or what was asked for;
      * and the bytes that backward reads then and that are kept, at least, of the whole batch, without and with
      * context ranks. */

@@ -9,6 +9,7 @@
 #include "request.h"
 #include "topt_minmax.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* The devices of a node, of which those of a grid are a part. */
@@ -69,8 +70,9 @@ static struct topt_grid_passes *find_passes(struct topt_grid_search *grid,
     p->of = *d;
     p->next = grid->passes;
     grid->passes = p;
-    int rc = topt_grid_passes(grid, d, &p->problem, err) ||
-             topt_stage_units_find(topt_planning_model(grid->planning, d), &p->units, err);
+    int rc =
+        topt_grid_passes(grid, d, &p->problem, err) ||
+        topt_stage_units_find(topt_planning_model(grid->planning, d), &p->units, err);
     return rc ? NULL : p;
 }
 
@@ -96,6 +98,9 @@ const struct topt_memo_entry *topt_floor_find(struct topt_memo *memo,
     struct topt_expert_axes axes = topt_degrees_expert_axes(&grid->mesh, &at);
     if (!p || topt_problem_floor(p->problem, &p->units, axes, &x->floor, err))
         return NULL;
+    uint32_t data = (1u << topt_degrees_data_axes(&grid->mesh, &at)) - 1;
+    if (data)
+        x->floor.scalar_ns = topt_router_time(grid->router, TOPT_ALL_REDUCE, data, 4).ns;
     x->floored = 1;
     memo->bytes += (size_t)x->floor.nunits * sizeof *x->floor.unit;
     return x;
@@ -114,18 +119,35 @@ static double with(double share, int64_t without, int64_t with)
     return (double)without + share * (double)(with - without);
 }
 
+/* More data ranks than degrees have may take longer to add up what there is of a unit for all of them, such as a mean. */
+static double less_ns(const struct topt_memo_entry *floor, const struct topt_degrees *d)
+{
+    return d->data < floor->degrees.data ? (double)floor->floor.scalar_ns : 0;
+}
+
 struct topt_pass_times topt_floor_times(const struct topt_memo_entry *floor,
                                         const struct topt_degrees *d)
 {
     const struct topt_floor_time *t = floor->floor.pass;
     double of = (double)floor->degrees.micro_batches, share = adds(floor, d);
+    double less = 2 * less_ns(floor, d); /* forward and backward */
     int64_t tokens = 0;
     for (int i = 0; i < floor->floor.nunits; i++)
         tokens += floor->floor.unit[i].most_tokens_ns;
-    return (struct topt_pass_times){with(share, t[0].ns, t[1].ns) / of,
-                                    with(share, t[0].layer_ns, t[1].layer_ns) / of,
-                                    with(share, t[0].last_ns, t[1].last_ns) / of,
-                                    (double)tokens / of};
+    return (struct topt_pass_times){
+        fmax(with(share, t[0].ns, t[1].ns) / of - less * floor->floor.nunits, 0),
+        fmax(with(share, t[0].layer_ns, t[1].layer_ns) / of - less, 0),
+        fmax(with(share, t[0].last_ns, t[1].last_ns) / of - less, 0),
+        (double)tokens / of};
+}
+
+/* The links by which tokens go to experts. */
+static uint8_t token_links(const struct topt_mesh *mesh, const struct topt_degrees *d)
+{
+    struct topt_expert_axes of = topt_degrees_expert_axes(mesh, d);
+    int cut = topt_degrees_first_tensor_axis(mesh, d);
+    uint32_t axes = (1u << (cut + of.tensor)) - (1u << (cut - of.data));
+    return axes ? topt_group_links(mesh, axes) : 0;
 }
 
 void topt_floor_units(const struct topt_memo_entry *floor,
@@ -133,22 +155,28 @@ void topt_floor_units(const struct topt_memo_entry *floor,
                       struct topt_unit_sums *ret)
 {
     double u = (double)d->micro_batches, of = (double)floor->degrees.micro_batches;
-    double share = adds(floor, d);
+    double share = adds(floor, d), less = less_ns(floor, d);
+    uint8_t links = token_links(&grid->mesh, d);
+    int comes = d->level >= TOPT_ZERO_PARAM; /* parameters, forward */
     for (int i = 0; i < floor->floor.nunits; i++) {
         const struct topt_floor_unit *x = &floor->floor.unit[i];
-        double ns = with(share, x->ns[0], x->ns[1]) / of;
-        ret[i] = (struct topt_unit_sums){
-            .passes_ns = (int64_t)(u * ns),
-            .exchange_ns = (int64_t)(u * (double)x->most_tokens_ns / of),
-            .ns[1][TOPT_LINK_COUNT] = (int64_t)ns, /* wherever it is waited for */
-            .stays = topt_grid_unit_stays_bytes(grid, d, i),
-            .kept = x->kept_bytes};
         int64_t gather[TOPT_LINK_COUNT];
         topt_grid_gather_ns(grid, d, i, gather);
-        int64_t tokens = (int64_t)((double)x->least_tokens_ns / of);
-        for (int k = 0; k < TOPT_LINK_COUNT; k++) /* they come, and again, or gradients go */
-            ret[i].ns[1][k] =
-                2 * gather[k] + (floor->floor.tokens_links >> k & 1) * tokens;
+        ret[i] = (struct topt_unit_sums){
+            .passes_ns = (int64_t)(u * with(share, x->ns[0], x->ns[1]) / of),
+            .exchange_ns = (int64_t)(u * (double)x->most_tokens_ns / of),
+            .stays = topt_grid_unit_stays_bytes(grid, d, i),
+            .kept = x->kept_bytes};
+        for (int back = 0; back < 2; back++) {
+            int64_t *ns = ret[i].ns[back];
+            double tokens = (double)x->tokens_ns[back] / of;
+            double all =
+                (double)x->pass_ns[back] + back * share * (double)(x->ns[1] - x->ns[0]);
+            ns[TOPT_LINK_COUNT] = (int64_t)fmax(all / of - less, 0);
+            for (int k = 0; k < TOPT_LINK_COUNT;
+                 k++) /* backward they come, or gradients go */
+                ns[k] = (back || comes) * gather[k] + (links >> k & 1) * (int64_t)tokens;
+        }
     }
     ret[floor->floor.nunits] = (struct topt_unit_sums){.stays = 0};
 }

@@ -909,7 +909,8 @@ static int add_alike(struct fold *f, struct candidates *all, int i, int lightest
     for (; i < all->n; i++) {
         struct candidate *c = &all->at[i];
         if (c->priced_as != first->priced_as || c->grid != first->grid ||
-            c->degrees.stages != first->degrees.stages || c->done || !is_open(f, c) || !c->sharp)
+            c->degrees.stages != first->degrees.stages || c->done || !is_open(f, c) ||
+            !c->sharp)
             continue;
         f->degrees = &c->degrees;
         int64_t stages = c->degrees.stages;

@@ -55,13 +55,16 @@ static int price_tables(struct floor *x)
 
 static struct topt_floor_unit least_of(const struct family *f)
 {
-    struct topt_floor_unit least = {INT64_MAX, {INT64_MAX, INT64_MAX}, 0, 0};
+    struct topt_floor_unit least = {
+        INT64_MAX, {INT64_MAX, INT64_MAX}, {INT64_MAX, INT64_MAX}, {0}, 0};
     for (int i = 0; i < f->n; i++) {
         const struct choice *c = &f->at[i];
         int64_t ns = c->cost.time - c->ends.time;
         least.kept_bytes = topt_min(least.kept_bytes, c->cost.memory - c->ends.memory);
         least.ns[0] = topt_min(least.ns[0], ns - c->added_ns);
         least.ns[1] = topt_min(least.ns[1], ns);
+        least.pass_ns[0] = topt_min(least.pass_ns[0], c->forward_ns);
+        least.pass_ns[1] = topt_min(least.pass_ns[1], ns - c->added_ns - c->forward_ns);
     }
     return least;
 }
@@ -70,16 +73,17 @@ static void add(struct floor *x, int unit, struct topt_floor_unit c)
 {
     struct topt_floor_unit *to = &x->ret->unit[unit];
     to->kept_bytes += c.kept_bytes;
-    to->least_tokens_ns += c.least_tokens_ns;
     to->most_tokens_ns += c.most_tokens_ns;
     x->ret->kept_bytes += c.kept_bytes;
-    for (int adds = 0; adds < 2; adds++) {
-        x->ret->pass[adds].ns += c.ns[adds];
-        to->ns[adds] += c.ns[adds];
+    for (int i = 0; i < 2; i++) {
+        x->ret->pass[i].ns += c.ns[i];
+        to->ns[i] += c.ns[i];
+        to->pass_ns[i] += c.pass_ns[i];
+        to->tokens_ns[i] += c.tokens_ns[i];
     }
 }
 
-/* A layer that is recomputed as a whole keeps what it is given, at best each device a part. */
+/* A layer that is recomputed as a whole keeps what the unit before makes, at best each device a part. */
 static void keep_inputs(struct floor *x, const struct topt_stage_units *units)
 {
     const struct topt_problem *p = x->p;
@@ -91,9 +95,9 @@ static void keep_inputs(struct floor *x, const struct topt_stage_units *units)
         int64_t bytes = topt_operand_numbers(o, o->output) *
                         topt_dtype_bytes(p->k.settings->dtype) / p->k.mesh->devices;
         bytes += bytes / 1000 * p->k.settings->allocator_permille;
-        int64_t more = bytes - x->ret->unit[i].kept_bytes;
-        x->ret->unit[i].kept_bytes += more > 0 ? more : 0;
-        x->ret->kept_bytes += more > 0 ? more : 0;
+        int64_t *kept = &x->ret->unit[i - (i > 0)].kept_bytes;
+        x->ret->kept_bytes += topt_max(bytes - *kept, 0);
+        *kept = topt_max(*kept, bytes);
     }
 }
 
@@ -121,12 +125,14 @@ static void add_all(struct floor *x, const struct topt_stage_units *units,
         add(x, unit[topt_node_operator(p, &p->node[i])], least[p->node[i].family]);
     for (int i = 0; i < p->nedges; i++) {
         const struct edge_table *t = &p->table[x->table[p->edge[i].table]];
+        const struct edge_passes *e = &t->passes;
         add(x, unit[topt_node_operator(p, &p->node[p->edge[i].to])],
-            (struct topt_floor_unit){t->least.memory,
-                                     {t->least.time, t->least.time},
-                                     t->tokens.least_ns,
-                                     t->tokens.most_ns});
-        x->ret->tokens_links |= t->tokens.links;
+            (struct topt_floor_unit){
+                t->least.memory,
+                {t->least.time, t->least.time},
+                {e->least_ns[0], e->least_ns[1]},
+                {e->of_tokens * e->least_ns[0], e->of_tokens * e->least_ns[1]},
+                e->of_tokens * (e->most_ns[0] + e->most_ns[1])});
     }
     keep_inputs(x, units);
     find_ends(x, units);
