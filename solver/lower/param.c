@@ -225,6 +225,13 @@ struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
                                                    const struct topt_settings *s,
                                                    int experts)
 {
+    return topt_least_parameters_of(m, s, experts, 0, m->nops);
+}
+
+struct topt_least_parameters topt_least_parameters_of(const struct topt_model *m,
+                                                      const struct topt_settings *s,
+                                                      int experts, int from, int until)
+{
     struct topt_least_parameters sum = {0};
     double each = topt_parameter_bytes(s), value = topt_element_bytes(s, TOPT_ELEM_REAL);
     double gradient = each > value && !(s->offload & TOPT_OFFLOAD_GRADIENT)
@@ -232,7 +239,7 @@ struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
                           : 0;
     if (s->offload & TOPT_OFFLOAD_PARAM)
         return sum;
-    for (int i = 0; i < m->nops; i++)
+    for (int i = from; i < until; i++)
         for (int x = 0; x < m->op[i].spec->noperands; x++) {
             const struct topt_op *o = &m->op[i];
             if (o->operand[x].role != TOPT_PARAM || !o->operand[x].present ||

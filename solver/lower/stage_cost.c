@@ -69,6 +69,29 @@ static void add_stays(const struct topt_stage_state *x, int stage,
         ret[i] += t->stays[0][i];
 }
 
+/* A lower bound of the bytes that the fullest stage holds: those at the time when its first pass goes backward.  'beside' are
+ * those that are no chunk's. */
+static int64_t bytes_at_first(const struct topt_stage_state *x, int64_t beside)
+{
+    int64_t most = 0;
+    for (int s = 0; s < x->shape.stages; s++) {
+        int64_t stays[TOPT_CLASS_COUNT] = {0}, bytes = beside, least = INT64_MAX;
+        add_stays(x, s, stays);
+        for (int i = 0; i < TOPT_CLASS_COUNT; i++)
+            bytes += stays[i];
+        for (int own = 0; own < x->shape.chunks; own++) {
+            int c = topt_chunk_of(x, s, own);
+            int64_t pass = 0;
+            for (int i = 0; i < TOPT_HELD_COUNT; i++)
+                pass += x->chunk[c].during[1][i];
+            least = topt_min(least, pass);
+            bytes += x->ahead[c] * x->chunk[c].kept;
+        }
+        most = topt_max(most, bytes + least);
+    }
+    return most;
+}
+
 /* The bytes of activations that a stage has on the host when its first pass goes backward. */
 static int64_t host_bytes(const struct topt_stage_state *x, int stage)
 {
@@ -255,10 +278,24 @@ static int cost(struct topt_stage_state *x, struct topt_strategy_cost *ret)
     ret->time_ns = least_ns(x);
     if (time_limit && ret->time_ns > time_limit)
         return 0;
-    x->ret->stages = x->shape.stages;
-    if (!x->strategy)
+    if (!x->strategy) {
+        x->ret->stages = x->shape.stages;
         return 0;
-    return x->order->pairs && topt_stages_find_pairs(x) ? -1 : run(x, ret);
+    }
+    if (x->order->pairs && topt_stages_find_pairs(x))
+        return -1;
+    ret->time_ns = least_ns(x);
+    if (time_limit && ret->time_ns > time_limit)
+        return 0;
+    /* What a device can't hold is cut once more, for memory, so that less than that says nothing. */
+    int64_t bytes = bytes_at_first(x, ret->sum.beside_bytes);
+    if (x->t->memory_limit && !topt_stages_unlike(x) &&
+        bytes > topt_max(x->t->memory_limit, topt_hw_memory_bytes(x->t->hw))) {
+        ret->memory_bytes = bytes;
+        return 0;
+    }
+    x->ret->stages = x->shape.stages;
+    return run(x, ret);
 }
 
 static int check(const struct topt_stage_state *x)

@@ -245,6 +245,7 @@ int topt_stages_find_pairs(struct topt_stage_state *x)
 {
     int v = x->shape.chunks;
     size_t n = (size_t)x->nchunks * (size_t)v;
+    int64_t most[TOPT_MAX_STAGES] = {0};
     x->pair_ns = calloc(n, sizeof *x->pair_ns);
     x->pairs = calloc(n + 1, sizeof *x->pairs);
     if (!x->pair_ns || !x->pairs)
@@ -255,8 +256,16 @@ int topt_stages_find_pairs(struct topt_stage_state *x)
             int64_t *ns = &x->pair_ns[f * v + own];
             if (find_pair(x, f, b, ns))
                 return -1;
-            x->saved_ns[s] += (x->chunk[f].ns[0] + x->chunk[b].ns[1] - *ns) / (v * v);
+            int64_t saved = x->chunk[f].ns[0] + x->chunk[b].ns[1] - *ns;
+            x->saved_ns[s] += saved / (v * v);
+            most[s] = topt_max(most[s], saved);
         }
+    for (int c = 0; c < x->nchunks; c++) {
+        struct topt_order_plan plan;
+        int s = topt_stage_of(x, c);
+        topt_order_plan(x->order, &x->shape, s, &plan);
+        x->hidden_ns[c] = topt_order_count_pairs(&plan) * most[s] / v;
+    }
     return 0;
 }
 

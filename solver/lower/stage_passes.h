@@ -9,7 +9,8 @@ int topt_stages_find_passes(struct topt_stage_state *x) TOPT_MUST_CHECK;
 /* Fills 'chunk' and 'hidden_ns' where only the sums of units are known: with the least time that passes take, the longest
  * of what one link takes, and of computing with the communication that it waits for. */
 void topt_stages_bound_passes(struct topt_stage_state *x);
-/* Fills 'pair_ns' and 'saved_ns', for a schedule that runs two passes as one. */
+/* Fills 'pair_ns' and 'saved_ns', for a schedule that runs two passes as one, and 'hidden_ns' with the most that pairs of
+ * these passes hide. */
 int topt_stages_find_pairs(struct topt_stage_state *x) TOPT_MUST_CHECK;
 
 #endif

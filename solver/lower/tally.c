@@ -369,7 +369,8 @@ static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
     if (how != TOPT_EAGER_INSTEAD)
         time = own_kernel(t, i);
     int64_t dense = dense_bytes(t, i) + topt_merged_bytes(t->k, o, i->kernel, t->len);
-    time.ns += accumulation_ns(t, i) + (dense ? elementwise(t, dense).ns : 0);
+    t->added_ns = accumulation_ns(t, i);
+    time.ns += t->added_ns + (dense ? elementwise(t, dense).ns : 0);
     if (how != TOPT_EAGER_ALIKE && !t->told) {
         time.ns += eager_pass(t, &e, i->backward).ns;
         t->kernels += e.kernels[i->backward];
@@ -512,6 +513,7 @@ struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr 
     struct topt_seen seen = {t->k, t->named, t->len};
     *ret_network = 1;
     t->kernels = 0;
+    t->added_ns = 0;
     switch (i->kind) {
     case TOPT_I_MOVE:
         return move(t, i);
@@ -612,6 +614,7 @@ static int spend(struct topt_tally *t, const struct topt_instr *i, struct topt_t
     if (!network) {
         spent->compute_ns += ns;
         spent->weights_ns += makes_weights(t, i) ? ns : 0;
+        spent->added_ns += t->added_ns * t->times * t->rounds;
         spent->host_ns += topt_tally_host_ns(t) * t->rounds;
         spent->asks += asks(t, i);
     } else if (!runs_async(t)) {

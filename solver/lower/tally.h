@@ -55,6 +55,8 @@ struct topt_tally {
     int64_t async_ns[TOPT_DURING_COUNT][TOPT_BASIS_COUNT];
     int told;    /* a framework's kernels of this pass are priced already */
     int kernels; /* that the host starts for the instruction priced last */
+    int64_t
+        added_ns; /* of its time, adding gradients of parameters to those of the micro-batches before */
     int64_t live;
     int64_t output_bytes; /* of an operator that is not fused; made inside too */
     int muted;            /* buffers made now are counted elsewhere */

@@ -279,6 +279,10 @@ struct topt_least_parameters {
 struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
                                                    const struct topt_settings *s,
                                                    int experts);
+/* ... of the operators [from, until). */
+struct topt_least_parameters topt_least_parameters_of(const struct topt_model *m,
+                                                      const struct topt_settings *s,
+                                                      int experts, int from, int until);
 
 /* A lower bound of the bytes of activations that every strategy keeps for backward, or has on the host, over all devices.
  * 'again': what runs again in backward (enum topt_again, by operator); NULL: nothing.  0 where memory runs out, which is a

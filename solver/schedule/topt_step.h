@@ -18,7 +18,8 @@ enum topt_during {
 };
 
 /* The times of a unit in one part of a step, in all micro-batches together, that add up:
- *     compute_ns    computing; of it weights_ns for the gradients of parameters, for which nothing waits
+ *     compute_ns    computing; of it weights_ns for the gradients of parameters, for which nothing waits, and
+ *                   added_ns for adding these to what micro-batches before made of them
  *     waited_ns     communication that computing waits for; of it exchange_ns for tokens that go to experts, or back
  *     gather_ns     asynchronous: its parameters come before it computes
  *     reduce_ns     ... and its gradients go after that
@@ -31,6 +32,7 @@ enum topt_during {
 #define TOPT_PART_TIMES(X)                                                               \
     X(compute_ns)                                                                        \
     X(weights_ns)                                                                        \
+    X(added_ns)                                                                          \
     X(waited_ns)                                                                         \
     X(exchange_ns)                                                                       \
     X(gather_ns) X(reduce_ns) X(host_ns) X(fetch_ns) X(put_ns) X(save_ns) X(update_ns)

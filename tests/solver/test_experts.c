@@ -1,6 +1,8 @@
 /* test_experts.c - expert and context parallelism: the degrees of a grid are those counted by hand, each gives the experts and
  * nothing else other axes, the moves are the all-to-alls counted by hand, and what is least for degrees that differ
- * by where experts are alone is the same from one problem as from the problem of each. */
+ * by where experts are alone is the same from one problem as from the problem of each, and no strategy's units are below
+ * the least of units by which degrees are bounded. */
+#include "floors.h"
 #include "free.h"
 #include "grid.h"
 #include "planning.h"
@@ -475,18 +477,21 @@ static void test_least(const struct topt_model *m, const struct topt_hw *hw,
         for (int k = 0; k < a.s.ndegrees; k++) {
             const struct topt_degrees *d = &a.s.degrees[k];
             struct topt_problem *q = NULL;
-            struct topt_floor floor, own;
+            struct topt_floor floor = {0}, own = {0};
             struct topt_expert_axes axes = topt_degrees_expert_axes(&a.s.mesh, d);
             if (!alike(d, a.s.degrees[i]) || topt_grid_problem(&a.s, d, &q, NULL) ||
-                topt_problem_floor(p, axes, &floor, NULL) ||
-                topt_problem_floor(q, axes, &own, NULL))
+                topt_problem_floor(p, &a.m.units, axes, &floor, NULL) ||
+                topt_problem_floor(q, &a.m.units, axes, &own, NULL))
                 continue;
             n++;
-            same += own.ns == floor.ns && own.kept_bytes == floor.kept_bytes &&
-                    own.layer_ns == floor.layer_ns &&
+            same += own.pass[1].ns == floor.pass[1].ns &&
+                    own.kept_bytes == floor.kept_bytes &&
+                    own.pass[0].layer_ns == floor.pass[0].layer_ns &&
                     floor.some == topt_problem_has_choices(q) &&
-                    floor.ns <= topt_problem_lower_bound(q).time;
+                    floor.pass[1].ns <= topt_problem_lower_bound(q).time;
             topt_problem_destroy(q);
+            free(floor.unit);
+            free(own.unit);
         }
         topt_problem_destroy(p);
     }
@@ -494,6 +499,72 @@ static void test_least(const struct topt_model *m, const struct topt_hw *hw,
        "%s: of %d degrees what passes take at least is the same from another's, and a "
        "bound",
        framework, n);
+    close_grid(&a);
+}
+
+/* How many units of a strategy are below what is least; numbers are cut off, and times of a pass by one micro-batch
+ * more. */
+static int below(const struct topt_unit_sums *least, const struct topt_unit_sums *of,
+                 int n)
+{
+    enum { CUT = 64 };
+    int wrong = 0;
+    for (int i = 0; i < n; i++) {
+        int64_t ns[2][2] = {{0}};
+        for (int k = 0; k < 2 * (TOPT_LINK_COUNT + 1); k++) {
+            int back = k / (TOPT_LINK_COUNT + 1), link = k % (TOPT_LINK_COUNT + 1);
+            if (least[i].ns[back][link] > ns[back][0])
+                ns[back][0] = least[i].ns[back][link];
+            if (of[i].ns[back][link] > ns[back][1])
+                ns[back][1] = of[i].ns[back][link];
+        }
+        wrong += ns[0][0] > ns[0][1] + CUT || ns[1][0] > ns[1][1] + CUT ||
+                 least[i].stays > of[i].stays + CUT || least[i].kept > of[i].kept + CUT ||
+                 least[i].exchange_ns + CUT < of[i].exchange_ns;
+    }
+    return wrong;
+}
+
+/* The strategies of all degrees of a grid, as stages would have them. */
+static void test_units(const struct topt_model *m, const struct topt_hw *hw,
+                       const char *framework)
+{
+    struct asked a = {0};
+    struct topt_memo *memo = topt_memo_create();
+    int n = 0, wrong = 0;
+    open_grid(&a, m, hw, framework, 2);
+    struct topt_unit_sums *least = calloc((size_t)a.m.units.n + 1, sizeof *least),
+                          *of = calloc((size_t)a.m.units.n + 1, sizeof *of);
+    for (int i = 0; i < a.s.ndegrees; i++) {
+        struct topt_degrees *d = &a.s.degrees[i];
+        struct topt_problem *p = NULL;
+        struct topt_search_options o = topt_request_searches(&a.r);
+        struct topt_solutions found = {0};
+        struct topt_costing k;
+        const struct topt_memo_entry *floor = topt_floor_find(memo, &a.s, d, NULL);
+        if (!a.m.layers || d->micro_batches < 2 || !floor ||
+            topt_grid_costing(&a.s, d, &k, NULL) || topt_grid_problem(&a.s, d, &p, NULL))
+            continue;
+        struct topt_settings settings = *k.settings;
+        settings.stages = 2;
+        k.settings = &settings;
+        struct topt_evaluator *e = topt_evaluator_create(&k, 0, NULL);
+        if (e && !topt_solve_fastest(p, &o, &found, NULL) && found.n &&
+            !topt_evaluate_units(e, found.at[0].strategy, of, NULL)) {
+            topt_floor_units(floor, &a.s, d, least);
+            n++;
+            wrong += below(least, of, a.m.units.n) > 0;
+        }
+        topt_solutions_fini(&found);
+        topt_evaluator_destroy(e);
+        topt_problem_destroy(p);
+    }
+    ok(n > 5 && !wrong,
+       "%s: no unit of the fastest strategies of %d degrees is below the least (%d are)",
+       framework, n, wrong);
+    free(least);
+    free(of);
+    topt_memo_destroy(memo);
     close_grid(&a);
 }
 
@@ -595,6 +666,11 @@ int main(void)
     test_sent(m);
     test_least(m, hw, "megatron");
     test_least(m, hw, "torchtitan");
+    test_units(m, hw, "megatron");
+    test_units(m, hw, "torchtitan");
+    struct topt_model *dense = model_of("llama", SEQ);
+    test_units(dense, hw, "torchtitan");
+    topt_model_destroy(dense);
     test_costs(hw);
     test_biases(hw);
     test_context(hw, 0);

@@ -266,6 +266,7 @@ static int relax(const struct topt_planning *m, const struct relaxation *x,
     int of_this_model = !topt_model_train(&other, x->train, NULL);
     *ret_other = other;
     ret->model = other;
+    ret->apart = NULL; /* it is made of the model that trains all */
     return of_this_model;
 }
 

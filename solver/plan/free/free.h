@@ -156,13 +156,27 @@ struct topt_cost topt_problem_lower_bound(const struct topt_problem *p);
  * passes are left out. */
 struct topt_floor {
     int some; /* topt_problem_has_choices() */
-    int64_t kept_bytes, ns;
-    /* Of the latter, those of the layer (topt_stage_units) that takes least, and of the last unit. */
-    int64_t layer_ns, last_ns;
+    int64_t kept_bytes;
+    /* Without what adds the gradients of micro-batches up, as ranks need not that shard them; and with that. */
+    struct topt_floor_time {
+        int64_t ns;
+        int64_t layer_ns,
+            last_ns; /* of it, the layer (topt_stage_units) that takes least, and the last unit */
+    } pass[2];
+    int nunits;
+    struct topt_floor_unit { /* in the model's order */
+        int64_t kept_bytes, ns[2];
+        /* Forward and backward, the latter without what adds gradients up; and the time in which tokens go to experts
+         * and back, at least, and at most of both. */
+        int64_t pass_ns[2], tokens_ns[2], most_tokens_ns;
+    } * unit; /* owned */
+    int64_t
+        scalar_ns; /* in which all its data ranks add a number up; the floor's owner sets it */
 };
-/* That of the problem with experts on such axes, of a problem without bounds in its prices. */
-int topt_problem_floor(struct topt_problem *p, struct topt_expert_axes axes,
-                       struct topt_floor *ret, struct topt_error *err) TOPT_MUST_CHECK;
+/* That of the problem with experts on such axes, of a problem without bounds in its prices; 'units' are its model's. */
+int topt_problem_floor(struct topt_problem *p, const struct topt_stage_units *units,
+                       struct topt_expert_axes axes, struct topt_floor *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Does the problem price the strategy as what it costs?  Where recomputation is free to choose, one
  * that chooses none is not: a problem without recomputation has it for less. */

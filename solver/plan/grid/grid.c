@@ -385,6 +385,13 @@ void topt_grid_close(struct topt_grid_search *s)
         free(s->settings);
         s->settings = next;
     }
+    while (s->passes) {
+        struct topt_grid_passes *next = s->passes->next;
+        topt_problem_destroy(s->passes->problem);
+        topt_stage_units_fini(&s->passes->units);
+        free(s->passes);
+        s->passes = next;
+    }
     topt_router_destroy(s->router);
     free(s->degrees);
     free(s->known);
@@ -681,28 +688,37 @@ int64_t topt_grid_stays_bytes(const struct topt_grid_search *s,
     return (int64_t)(p.value + p.gradient + p.state);
 }
 
-int topt_grid_hidden_ns(struct topt_grid_search *s, const struct topt_degrees *v,
-                        int64_t *ret, struct topt_error *err)
+int64_t topt_grid_unit_stays_bytes(const struct topt_grid_search *s,
+                                   const struct topt_degrees *v, int unit)
 {
-    enum { MOVES = 4 }; /* to experts and back, forward and backward */
-    const struct topt_mesh *mesh = &s->mesh;
-    struct topt_expert_axes of = topt_degrees_expert_axes(mesh, v);
-    int cut = topt_degrees_first_tensor_axis(mesh, v);
-    uint32_t axes = (1u << (cut + of.tensor)) - (1u << (cut - of.data));
-    struct topt_costing k;
-    *ret = 0;
-    if (topt_grid_costing(s, v, &k, err))
-        return -1;
-    for (int i = 0; i < k.model->nops; i++) {
-        const struct topt_op *o = &k.model->op[i];
-        if (topt_op_experts(o) < 0)
-            continue;
-        int64_t bytes = topt_operand_numbers(o, o->input[0]) *
-                        topt_dtype_bytes(k.settings->dtype) / mesh->devices;
-        int64_t ns = topt_router_time(k.router, TOPT_ALL_TO_ALL, axes, bytes).ns;
-        *ret += MOVES * topt_sent_ns(&k, o->operand[o->input[0]].tensor, axes, ns);
-    }
-    double hidden = 1 - topt_dispatch_share(k.settings, s->request->hw);
-    *ret = (int64_t)(hidden * (double)(*ret * v->micro_batches));
-    return 0;
+    const struct topt_least_parameters *all = s->planning->in_unit[unit];
+    struct topt_least_parameters p = spread_out(s, v, &all[0], &all[1]);
+    return (int64_t)(p.value + p.gradient + p.state);
+}
+
+/* ... of so many bytes, along axes. */
+static void add_gather(const struct topt_grid_search *s, uint32_t axes, double bytes,
+                       int64_t ret[TOPT_LINK_COUNT])
+{
+    if (!axes || bytes < 1)
+        return;
+    int64_t ns = topt_router_time(s->router, TOPT_ALL_GATHER, axes, (int64_t)bytes).ns;
+    for (int k = 0; k < TOPT_LINK_COUNT; k++)
+        ret[k] += (topt_group_links(&s->mesh, axes) >> k & 1) * ns;
+}
+
+void topt_grid_gather_ns(const struct topt_grid_search *s, const struct topt_degrees *v,
+                         int unit, int64_t ret[TOPT_LINK_COUNT])
+{
+    const struct topt_least_parameters *all = s->planning->in_unit[unit];
+    int cut = topt_degrees_first_tensor_axis(&s->mesh, v);
+    struct topt_expert_axes of = topt_degrees_expert_axes(&s->mesh, v);
+    uint32_t whole = (1u << topt_degrees_whole_axes(&s->mesh, v)) - 1;
+    memset(ret, 0, TOPT_LINK_COUNT * sizeof *ret);
+    if (v->level < TOPT_ZERO_GRADIENT || s->request->settings.low)
+        return;
+    add_gather(s, ((1u << cut) - 1) & ~whole, (all[0].value - all[1].value) / v->tensor,
+               ret);
+    add_gather(s, ((1u << (cut - of.data)) - 1) & ~whole,
+               all[1].value / ((double)v->expert * v->expert_tensor), ret);
 }

@@ -28,6 +28,13 @@ struct topt_grid_search {
         struct topt_settings settings, searched;
         struct topt_grid_settings *next;
     } * settings;
+    /* Problems of which floors are asked (topt_floor_find).  Owned. */
+    struct topt_grid_passes {
+        struct topt_degrees of;
+        struct topt_problem *problem;
+        struct topt_stage_units units;
+        struct topt_grid_passes *next;
+    } * passes;
     int ndegrees;
     struct topt_degrees *degrees;    /* all variants; owned */
     struct topt_problem_stats stats; /* routes: -1 where they were not counted */
@@ -69,19 +76,22 @@ int64_t topt_grid_host_bytes(const struct topt_grid_search *s,
 /* A lower bound, in bytes a device, of every strategy of a variant, without looking at
  * operators. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v);
-/* The most that passes that run as one hide of the time in which tokens go to experts and back, of all micro-batches,
- * on the devices of the grid. */
-int topt_grid_hidden_ns(struct topt_grid_search *s, const struct topt_degrees *v,
-                        int64_t *ret, struct topt_error *err) TOPT_MUST_CHECK;
 /* A lower bound, in bytes a device, of the stage that holds most, for a variant with stages of the stage's grid
  * 's', of which a micro-batch keeps so much in all stages together; with a margin in place of a proof where layers are
  * cut unevenly. */
 int64_t topt_grid_least_stage_bytes(const struct topt_grid_search *s,
                                     const struct topt_degrees *v, int64_t kept_bytes);
 
-/* Parameters, gradients and states alone, of all stages together. */
+/* Parameters, gradients and states alone, of all stages together, or of one unit, in bytes a device. */
 int64_t topt_grid_stays_bytes(const struct topt_grid_search *s,
                               const struct topt_degrees *v);
+int64_t topt_grid_unit_stays_bytes(const struct topt_grid_search *s,
+                                   const struct topt_degrees *v, int unit);
+
+/* The time in which the parameters of one unit come from the ranks that shard them, by link; 0 where each rank has them, or
+ * they come in few bits. */
+void topt_grid_gather_ns(const struct topt_grid_search *s, const struct topt_degrees *v,
+                         int unit, int64_t ret[TOPT_LINK_COUNT]);
 
 /* Tell whoever watches that a variant of the shape is priced next. */
 void topt_grid_tell_progress(const struct topt_grid_search *s,

@@ -84,6 +84,14 @@ static int find_layers(struct topt_planning *m, struct topt_error *err)
     if (topt_stage_units_find(m->request->model, &m->units, err))
         return -1;
     m->layers = m->units.layers;
+    m->in_unit = calloc((size_t)m->units.n + 1, sizeof *m->in_unit);
+    if (!m->in_unit)
+        return topt_nomem(err, "the model's layers");
+    for (int i = 0; i < m->units.n; i++)
+        for (int experts = 0; experts < 2; experts++)
+            m->in_unit[i][experts] = topt_least_parameters_of(
+                m->request->model, &m->request->settings, experts, m->units.at[i].op,
+                m->units.at[i + 1].op);
     m->most_chunks = topt_request_most_chunks(m->request, &m->units);
     return 0;
 }
@@ -218,6 +226,7 @@ void topt_planning_fini(struct topt_planning *m)
     pthread_mutex_destroy(&m->lock);
     topt_pins_fini(&m->pins);
     topt_stage_units_fini(&m->units);
+    free(m->in_unit);
     *m = (struct topt_planning){0};
 }
 

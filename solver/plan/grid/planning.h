@@ -37,7 +37,9 @@ struct topt_planning {
     int layers,
         most_chunks; /* that pipeline stages can be cut between, and into; 0: none */
     struct topt_stage_units units; /* of these */
-    int recomputes;                /* some operator can be recomputed in backward */
+    /* By unit, its parameters, and of these experts.  Owned; NULL: no layers can be cut. */
+    struct topt_least_parameters (*in_unit)[2];
+    int recomputes; /* some operator can be recomputed in backward */
     /* What is recomputed where anything is, bits of enum topt_recompute_module: whole layers, or what was asked for;
      * and the bytes that backward reads then and that are kept, at least, of the whole batch, without and with
      * context ranks. */

@@ -29,6 +29,7 @@ static void entry_destroy(struct topt_memo_entry *v)
     points_fini(&v->frontier);
     points_fini(&v->whole);
     free(v->staged);
+    free(v->floor.unit);
     free(v);
 }
 

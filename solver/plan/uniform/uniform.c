@@ -9,6 +9,7 @@
  * strategy says those. */
 #include "uniform.h"
 #include "algorithm.h"
+#include "floors.h"
 #include "grid.h"
 #include "memo.h"
 #include "free.h"
@@ -45,10 +46,6 @@ struct fold {
     const struct topt_degrees *priced_as;
     struct topt_memo_entry *entry;
     struct topt_problem *problem; /* owned; NULL where nothing was missing yet */
-    /* The last problem whose floor was asked for (owned, NULL: none), and of which degrees and grid it is. */
-    struct topt_problem *beside;
-    struct topt_degrees beside_of;
-    const struct topt_grid_search *beside_on;
     struct costs costs[EVALUATORS];
     int last_costs;              /* that was opened */
     struct topt_settings staged; /* of these costs, where there are stages */
@@ -64,18 +61,10 @@ static int beyond(int64_t value, int64_t limit)
     return value > (limit ? limit : INT64_MAX - 1);
 }
 
-/* The problem whose floor was asked for last may be that of a stage on as many devices. */
 static int make_problem(struct fold *f)
 {
     if (f->problem)
         return 0;
-    if (f->beside && !topt_degrees_order(&f->beside_of, f->priced_as) &&
-        f->beside_on->mesh.nodes == f->grid->mesh.nodes &&
-        f->beside_on->mesh.per_node == f->grid->mesh.per_node) {
-        f->problem = f->beside;
-        f->beside = NULL;
-        return topt_problem_complete(f->problem, f->err);
-    }
     f->memo->searches++;
     return topt_grid_problem(f->grid, f->priced_as, &f->problem, f->err);
 }
@@ -565,21 +554,19 @@ static int recompute_first(struct fold *f, const struct topt_memo_points *of,
     return 0;
 }
 
-/* The units of that strategy (NULL: not known): of each layer those of the strategy with or without recomputation, since
- * a layer costs the same whatever its neighbours do. */
-static struct topt_unit_sums *mix_units(const struct fold *f,
-                                        const struct topt_memo_points *of,
-                                        const int16_t *layers, int n)
+/* The units of that strategy into f->unit: of each layer those with or without recomputation, since a layer costs the same
+ * whatever its neighbours do. */
+static void mix_units(const struct fold *f, const struct topt_unit_sums *with,
+                      const struct topt_unit_sums *without, const int16_t *layers, int n)
 {
     const struct topt_stage_units *u = &f->s->planning->units;
     int chunk = 0, in_chunk = -1;
-    for (int i = 0; i <= u->n && of->unit_kept; i++) {
+    for (int i = 0; i <= u->n; i++) {
         if (i >= u->first && i < u->first + u->layers)
             for (in_chunk++; in_chunk == layers[chunk]; in_chunk = 0)
                 chunk++;
-        f->unit[i] = in_chunk < n ? of->unit[i] : of->unit_kept[i];
+        f->unit[i] = in_chunk < n ? with[i] : without[i];
     }
-    return of->unit_kept ? f->unit : NULL;
 }
 
 /* Find the units without recomputation, unless they are known. */
@@ -605,8 +592,9 @@ static int cost_first(struct fold *f, const struct topt_memo_points *of,
     enum { TRIES = 3 }; /* what is recomputed decides where layers are cut */
     struct topt_stage_costs at = *cut;
     for (int i = 0; i < TRIES; i++) {
-        struct topt_unit_sums *unit = mix_units(f, of, at.layers, n);
-        int out = is_beyond(f, unit, f->time_limit, cost);
+        if (of->unit_kept)
+            mix_units(f, of->unit, of->unit_kept, at.layers, n);
+        int out = is_beyond(f, of->unit_kept ? f->unit : NULL, f->time_limit, cost);
         if (out < 0 || (!out && (recompute_first(f, of, at.layers, n, ret) ||
                                  cost_staged(f, *ret, 0, f->time_limit, cost))))
             return -1;
@@ -684,8 +672,9 @@ static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *
 {
     int layers = f->s->planning->layers, s = d->stages;
     int q = (layers + s - 1) / s, chunk = d->virtual_stages == 1 ? q : 1;
-    double u = (double)d->micro_batches, each = 1 / (double)floor->degrees.micro_batches;
-    double pass = (double)floor->floor.ns * each;
+    double u = (double)d->micro_batches;
+    struct topt_pass_times times = topt_floor_times(floor, d);
+    double pass = times.all;
     double least = u * pass / s;
     if (topt_orders[d->order].pairs)
         return (int64_t)least - hidden_ns / s;
@@ -698,8 +687,7 @@ static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *
         chunk = layers / s / d->virtual_stages;
     int first = d->virtual_stages > 1 && !even;
     double waits = u * q + (double)(stages - (first && stages)) * chunk;
-    double w = (double)floor->floor.layer_ns * each,
-           h = (double)floor->floor.last_ns * each;
+    double w = times.layer, h = times.last;
     double last = d->virtual_stages == 1
                       ? (u - 1) * h + pass
                       : u * (h + (d->virtual_stages - 1) * w) + (s - 1 - first) * w;
@@ -724,8 +712,7 @@ struct candidate {
     int64_t first;
     int done, too_large; /* looked at; what is fastest on a stage holds too much */
     int64_t hidden_ns;   /* at most, by passes that run as one */
-    int64_t paired_ns;   /* ... where they do, the same for each order; -1: not known */
-    int rough;           /* bounds are not by its own floor */
+    int sharp;           /* 'least' is by units, too */
     int listed;          /* its number */
 };
 
@@ -760,68 +747,6 @@ static int find_entry(struct fold *f, struct topt_grid_search *grid,
     return f->entry ? 0 : topt_nomem(f->err, "the search");
 }
 
-/* Data ranks do the same side by side: degrees on the fewest devices whose passes of one micro-batch are those of 'd'
- * but for what moves between data ranks, of which so many stay as share experts out.  Their 'own', where one pass adds
- * no gradients up or pins name axes; and where passes shard gradients or parameters, whose rough floor leaves that out. */
-static int has_rough_floor(const struct topt_request *r, const struct topt_degrees *d)
-{
-    return d->level >= TOPT_ZERO_GRADIENT && d->micro_batches > 1 && !r->pin &&
-           !r->settings.offload;
-}
-
-static struct topt_degrees floor_of(const struct topt_request *r,
-                                    const struct topt_degrees *d, int own)
-{
-    struct topt_degrees ret = *d;
-    int ranks = d->tensor * d->context, experts = d->expert * d->expert_tensor;
-    ret.stages = ret.virtual_stages = 1;
-    ret.order = TOPT_ORDER_1F1B;
-    if ((own && d->level >= TOPT_ZERO_GRADIENT) || d->micro_batches == 1 || r->pin ||
-        r->settings.offload)
-        return ret;
-    ret.data = experts > ranks ? experts / ranks : 1;
-    ret.micro_batches = d->micro_batches * (d->data / ret.data);
-    ret.level = ret.shard = 0;
-    return ret;
-}
-
-/* Those that differ by where experts are alone have their floors from one problem. */
-static int find_passes(struct fold *f)
-{
-    struct topt_memo_entry *x = f->entry;
-    struct topt_degrees alike = *f->degrees;
-    alike.expert = f->beside_of.expert;
-    alike.expert_tensor = f->beside_of.expert_tensor;
-    if (!f->beside || f->beside_on != f->grid ||
-        topt_degrees_order(&alike, &f->beside_of)) {
-        topt_problem_destroy(f->beside);
-        f->beside = NULL;
-        f->memo->searches++;
-        if (topt_grid_passes(f->grid, f->priced_as, &f->beside, f->err))
-            return -1;
-        f->beside_of = *f->degrees;
-        f->beside_on = f->grid;
-    }
-    x->floored = 1;
-    return topt_problem_floor(f->beside,
-                              topt_degrees_expert_axes(&f->grid->mesh, f->degrees),
-                              &x->floor, f->err);
-}
-
-/* The entry with the floor of degrees on a grid; NULL with an error. */
-static struct topt_memo_entry *find_floor(struct fold *f, const struct topt_degrees *d,
-                                          int per_node, int own)
-{
-    struct topt_degrees at = floor_of(f->s->request, d, own);
-    int devices = at.data * at.context * at.tensor; /* of the innermost axes */
-    struct topt_grid_search *grid;
-    per_node = per_node < devices ? per_node : devices;
-    if (topt_grid_part(f->s->planning, devices / per_node, per_node, 1, &grid, f->err) ||
-        find_entry(f, grid, &at) || (!f->entry->floored && find_passes(f)))
-        return NULL;
-    return f->entry;
-}
-
 /* What backward reads of a micro-batch and is kept, at least, on a device of a grid; 'floor': NULL before anything is priced. */
 static int64_t kept_bytes(const struct topt_grid_search *grid,
                           const struct topt_degrees *d,
@@ -841,14 +766,14 @@ static int recomputes_first(const struct fold *f, const struct topt_degrees *d)
 /* The least time of degrees with recomputation that recompute the first layers of chunks alone, as many as what
  * would be kept without any exceeds the limit; where that is not known to, nothing is known yet.  -1: failed. */
 static int64_t least_first(struct fold *f, const struct topt_grid_search *grid,
-                           const struct topt_degrees *d, int64_t ns, int own)
+                           const struct topt_degrees *d, int64_t ns)
 {
     struct topt_degrees without = *d;
     const struct topt_memo_entry *floor;
     without.recompute = 0;
     if (!recomputes_first(f, d))
         return INT64_MAX;
-    if (!(floor = find_floor(f, &without, grid->mesh.per_node, own)))
+    if (!(floor = topt_floor_find(f->memo, grid, &without, f->err)))
         return -1;
     int64_t all =
         topt_grid_least_stage_bytes(grid, &without, kept_bytes(grid, &without, floor));
@@ -858,6 +783,15 @@ static int64_t least_first(struct fold *f, const struct topt_grid_search *grid,
     double share = (double)(all - f->memory_limit) / (double)(all - least);
     return (int64_t)((double)ns * (PERCENT_WITHOUT + (100 - PERCENT_WITHOUT) * share) /
                      100);
+}
+
+/* The most that passes that run as one hide of the time in which tokens go to experts and back, of all micro-batches. */
+static int64_t most_hidden(const struct fold *f, const struct topt_degrees *d,
+                           const struct topt_memo_entry *floor)
+{
+    const struct topt_request *r = f->s->request;
+    double all = topt_floor_times(floor, d).tokens * (double)d->micro_batches;
+    return (int64_t)(all * (1 - topt_dispatch_share(&r->settings, r->hw)));
 }
 
 /* What a candidate takes at least, by a floor of its passes: 0 where it is of no interest. */
@@ -872,12 +806,8 @@ static int bound(struct fold *f, struct candidate *c, const struct topt_memo_ent
     if (d->stages == 1)
         return !beyond(c->least = least_staged_ns(f, d, floor, 0), f->time_limit);
     int64_t bytes = (topt_grid_stays_bytes(c->grid, d) + kept) / d->stages;
-    if (topt_orders[d->order].pairs) {
-        if (c->paired_ns < 0 &&
-            topt_grid_hidden_ns(c->grid, c->priced_as, &c->paired_ns, f->err))
-            return -1;
-        c->hidden_ns = c->paired_ns;
-    }
+    if (topt_orders[d->order].pairs)
+        c->hidden_ns = most_hidden(f, d, floor);
     int64_t ns = least_staged_ns(f, d, floor, c->hidden_ns);
     if (!matters(f, bytes, recomputes_first(f, d) ? ns / 100 * PERCENT_WITHOUT : ns))
         return 0;
@@ -885,7 +815,7 @@ static int bound(struct fold *f, struct candidate *c, const struct topt_memo_ent
     if (beyond(staged, f->memory_limit))
         return 0;
     c->least = f->goal == TOPT_GOAL_LEAST ? topt_max(bytes, staged) : ns;
-    c->first = least_first(f, c->grid, d, ns, !c->rough);
+    c->first = least_first(f, c->grid, d, ns);
     return c->first < 0 ? -1 : 1;
 }
 
@@ -902,34 +832,11 @@ static int list(struct fold *f, struct candidate *c, const struct topt_memo_entr
     return 0;
 }
 
-/* Bound a candidate anew by its own floor, which is found for those alone that are reached: -1, failed. */
-static int sharpen(struct fold *f, struct candidate *c)
-{
-    const struct topt_memo_entry *floor =
-        find_floor(f, &c->degrees, c->grid->mesh.per_node, 1);
-    c->rough = 0;
-    int rc = floor ? bound(f, c, floor) : -1;
-    c->done |= !rc;
-    return rc < 0 ? -1 : 0;
-}
-
-/* ... and put it where it belongs among those from 'i' on. */
-static int refine(struct fold *f, struct candidates *all, int i)
-{
-    struct candidate c = all->at[i];
-    if (is_canceled(f) || sharpen(f, &c))
-        return -1;
-    for (; i + 1 < all->n && by_least(&all->at[i + 1], &c) < 0; i++)
-        all->at[i] = all->at[i + 1];
-    all->at[i] = c;
-    return 0;
-}
-
 /* A choice of degrees with each number of chunks, and each of their schedules. */
 static int list_chunks(struct fold *f, struct candidate c, struct candidates *all)
 {
     const struct topt_memo_entry *floor =
-        find_floor(f, &c.degrees, c.grid->mesh.per_node, 0);
+        topt_floor_find(f->memo, c.grid, &c.degrees, f->err);
     int orders = 0, rc = floor ? 0 : -1;
     for (int chunks = 1; orders >= 0 && !rc && floor->floor.some; chunks++) {
         c.degrees.virtual_stages = chunks;
@@ -958,8 +865,6 @@ static int list_stages(struct fold *f, struct candidates *all)
             c.priced_as = &c.grid->degrees[i];
             c.degrees = *c.priced_as;
             c.degrees.stages = stages;
-            c.rough = has_rough_floor(f->s->request, c.priced_as);
-            c.paired_ns = -1;
             if (c.degrees.micro_batches < 2 || !(levels >> c.degrees.level & 1) ||
                 beyond(topt_grid_least_stage_bytes(c.grid, &c.degrees,
                                                    kept_bytes(c.grid, &c.degrees, NULL)),
@@ -977,11 +882,11 @@ static int list_whole(struct fold *f, struct candidates *all)
 {
     for (int i = 0; i < f->s->ndegrees; i++) {
         struct topt_degrees *d = &f->s->degrees[i];
-        struct candidate c = {f->s, *d, d, .rough = has_rough_floor(f->s->request, d)};
+        struct candidate c = {.grid = f->s, .degrees = *d, .priced_as = d};
         const struct topt_memo_entry *floor;
         if (beyond(topt_grid_least_bytes(f->s, d), f->memory_limit))
             continue;
-        if (is_canceled(f) || !(floor = find_floor(f, d, f->s->mesh.per_node, 0)) ||
+        if (is_canceled(f) || !(floor = topt_floor_find(f->memo, f->s, d, f->err)) ||
             list(f, &c, floor, all))
             return -1;
     }
@@ -1004,8 +909,8 @@ static int add_alike(struct fold *f, struct candidates *all, int i, int lightest
     for (; i < all->n; i++) {
         struct candidate *c = &all->at[i];
         if (c->priced_as != first->priced_as || c->grid != first->grid ||
-            c->degrees.stages != first->degrees.stages || c->done || c->rough ||
-            !is_open(f, c))
+            c->degrees.stages != first->degrees.stages || c->done || !is_open(f, c) ||
+            !c->sharp)
             continue;
         f->degrees = &c->degrees;
         int64_t stages = c->degrees.stages;
@@ -1024,6 +929,117 @@ static int add_alike(struct fold *f, struct candidates *all, int i, int lightest
     return 0;
 }
 
+/* The least of a candidate's units, with or without recomputation, into 'ret', where its floor has them: 1. */
+static int find_least_units(struct fold *f, const struct candidate *c, int recompute,
+                            struct topt_unit_sums *ret)
+{
+    const struct topt_planning *m = f->s->planning;
+    struct topt_degrees d = c->degrees;
+    const struct topt_memo_entry *floor;
+    d.recompute = recompute;
+    if (!(floor = topt_floor_find(f->memo, c->grid, &d, f->err)))
+        return -1;
+    if (!floor->floor.some || floor->floor.nunits != m->units.n)
+        return 0;
+    topt_floor_units(floor, c->grid, &d, ret);
+    return 1;
+}
+
+/* Limits that the least of units has to exceed: where it says how layers are cut, these are near the cuts of strategies, and
+ * a hundredth is left for that, and more of time where a stage has several chunks.  What a device can't hold is cut for
+ * memory, so that no less says anything. */
+static int64_t memory_margin(const struct fold *f)
+{
+    int64_t bytes = topt_hw_memory_bytes(f->s->request->hw);
+    return topt_max(f->memory_limit, bytes) / 100 * 101;
+}
+
+static int time_percent(const struct candidate *c)
+{
+    return c->degrees.virtual_stages > 1 ? 106 : 102;
+}
+
+/* Do units exceed these? */
+static int exceed(struct fold *f, const struct candidate *c, struct topt_unit_sums *unit,
+                  int64_t memory, int64_t time, struct topt_strategy_cost *ret)
+{
+    struct topt_costing k;
+    if (topt_grid_costing(f->s, &c->degrees, &k, f->err))
+        return -1;
+    return topt_stages_exceed(&k, &f->s->planning->units, unit, memory, time, ret,
+                              f->err);
+}
+
+static int may_bound(struct fold *f)
+{
+    const struct topt_request *r = f->s->request;
+    if (f->goal != TOPT_GOAL_FASTEST || !f->memory_limit || !f->s->planning->layers ||
+        r->settings.offload || r->unlike.groups)
+        return 0;
+    return f->unit || (f->unit = units_room(f)) ? 1 : -1;
+}
+
+/* Bound a candidate anew by the least of each unit: 1 where that shows that it can't be held. */
+static int sharpen(struct fold *f, struct candidate *c)
+{
+    struct topt_strategy_cost cost;
+    int rc = may_bound(f);
+    c->sharp = 1;
+    if (rc > 0)
+        rc = find_least_units(f, c, c->degrees.recompute, f->unit);
+    if (rc <= 0)
+        return rc;
+    rc = exceed(f, c, f->unit, memory_margin(f), 0, &cost);
+    c->too_large |= rc > 0;
+    if (!rc)
+        c->least = topt_max(c->least, cost.time_ns / time_percent(c) * 100);
+    return rc;
+}
+
+/* ... and put it where it belongs among those from 'i' on; -1, failed. */
+static int refine(struct fold *f, struct candidates *all, int i)
+{
+    struct candidate c = all->at[i];
+    int rc = sharpen(f, &c);
+    c.done |= rc > 0;
+    for (; i + 1 < all->n && by_least(&all->at[i + 1], &c) < 0; i++)
+        all->at[i] = all->at[i + 1];
+    all->at[i] = c;
+    return rc < 0 ? -1 : 0;
+}
+
+/* ... and those that recompute the first layers of each chunk: as many as memory needs take too long? */
+static int is_first_hopeless(struct fold *f, const struct candidate *c)
+{
+    struct topt_unit_sums *with = units_room(f), *without = units_room(f);
+    struct topt_strategy_cost all, cost;
+    int low = 0, high = 0, rc = with && without ? may_bound(f) : -1;
+    if (rc > 0)
+        rc = find_least_units(f, c, c->degrees.recompute, with);
+    if (rc > 0)
+        rc = find_least_units(f, c, 0, without);
+    if (rc > 0)
+        rc = exceed(f, c, with, 0, 0, &all) < 0 ? -1 : 1;
+    for (int i = 0; rc > 0 && i < all.stage.chunks; i++)
+        high = all.stage.layers[i] > high ? all.stage.layers[i] : high;
+    while (rc >= 0 && high - low > 1) {
+        int n = low + (high - low) / 2;
+        mix_units(f, with, without, all.stage.layers, n);
+        rc = exceed(f, c, f->unit, memory_margin(f), 0, &cost);
+        if (rc > 0)
+            low = n;
+        else
+            high = n;
+    }
+    if (rc >= 0 && high) {
+        mix_units(f, with, without, all.stage.layers, high);
+        rc = exceed(f, c, f->unit, 0, f->time_limit / 100 * time_percent(c), &cost);
+    }
+    free(with);
+    free(without);
+    return high ? rc : rc < 0 ? -1 : 0;
+}
+
 /* With the strategy that is fastest on the devices of a stage, and with the one that needs least. */
 static int add_candidate(struct fold *f, struct candidates *all, int i)
 {
@@ -1038,8 +1054,7 @@ static int add_candidate(struct fold *f, struct candidates *all, int i)
 }
 
 /* What it would keep is too much: recomputing some layers may do, and takes longer. */
-static int look_at_first(struct fold *f, const struct candidate *c,
-                         struct candidates *all)
+static void look_at_first(const struct candidate *c, struct candidates *all)
 {
     struct topt_degrees with = *c->priced_as;
     with.recompute = TOPT_MODULE_WHOLE;
@@ -1050,15 +1065,15 @@ static int look_at_first(struct fold *f, const struct candidate *c,
             x->degrees.virtual_stages != c->degrees.virtual_stages ||
             x->degrees.order != c->degrees.order)
             continue;
-        if (x->rough && sharpen(f, x))
-            return -1;
         x->first = topt_max(c->least, x->least / 100 * PERCENT_WITHOUT);
     }
-    return 0;
 }
 
 static int add_first_of(struct fold *f, struct candidate *c)
 {
+    int out = is_first_hopeless(f, c);
+    if (out)
+        return out < 0 ? -1 : 0;
     if (find_entry(f, c->grid, c->priced_as) || (!f->entry->priced && price(f)))
         return -1;
     f->degrees = &c->degrees;
@@ -1107,8 +1122,8 @@ static int add_candidates(struct fold *f, struct candidates *all)
             continue;
         if (c->degrees.stages == 1 && topt_request_stopped(f->s->request))
             give_up(f);
-        else if (c->rough)
-            rc = refine(f, all, i--);
+        else if (!c->sharp)
+            rc = is_canceled(f) || refine(f, all, i--);
         else if (c->degrees.stages == 1)
             rc = look_at(f, c->priced_as);
         else
@@ -1123,13 +1138,10 @@ static int add_stages(struct fold *f, struct candidates all)
     for (int i = 0; i < all.n && !rc; i++)
         if (all.at[i].too_large && !all.at[i].degrees.recompute &&
             f->s->request->framework->recompute_first)
-            rc = look_at_first(f, &all.at[i], &all);
+            look_at_first(&all.at[i], &all);
     /* Where the best keeps all, memory does not bind. */
     int binds =
         all.n && (f->ret->n ? f->ret->at[0].degrees.recompute : f->time_limit > 0);
-    for (int i = 0; i < all.n && binds && !rc; i++)
-        if (all.at[i].rough && !beyond(all.at[i].first, f->time_limit))
-            rc = sharpen(f, &all.at[i]);
     if (binds)
         qsort(all.at, (size_t)all.n, sizeof *all.at, by_first);
     for (int i = 0; i < all.n && binds && !rc && !beyond(all.at[i].first, f->time_limit);
@@ -1188,7 +1200,6 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
         s->planning->memo->searches += f.own->searches;
     if (f.own && s->planning->memo && f.own->host_bytes)
         s->planning->memo->host_bytes = f.own->host_bytes;
-    topt_problem_destroy(f.beside);
     free(f.unit);
     for (int i = 0; i < EVALUATORS; i++)
         topt_evaluator_destroy(f.costs[i].of);

@@ -124,6 +124,19 @@ static int list(struct pricing *x, const struct topt_edge_alternative *a,
     return 0;
 }
 
+/* Of an alternative, the time forward and backward, and that of it in which tokens go to experts or back. */
+static void see_passes(struct pricing *x, int moves, int64_t there_ns, int64_t back_ns)
+{
+    struct edge_passes *e = &x->e->passes;
+    for (int pass = 0; pass < 2; pass++) {
+        int64_t ns =
+            pass ? (moves - (moves > 0)) * there_ns + back_ns : (moves > 0) * there_ns;
+        e->least_ns[pass] = e->seen ? topt_min(e->least_ns[pass], ns) : ns;
+        e->most_ns[pass] = topt_max(e->most_ns[pass], ns);
+    }
+    e->seen = 1;
+}
+
 static int price_entry(struct pricing *x, int i, int j, struct topt_error *err)
 {
     const struct topt_edge_end *from = &x->from->end[i], *to = &x->to->end[j];
@@ -137,6 +150,8 @@ static int price_entry(struct pricing *x, int i, int j, struct topt_error *err)
                     trained ? &back : NULL);
     int n = topt_edge_alternatives(&x->p->k, from, to, a[0] == b[0], &there,
                                    trained ? &back : NULL, at);
+    for (int k = 0; k < n; k++)
+        see_passes(x, at[k].moves, there.network_ns, back.network_ns);
     if (x->restricted)
         n = restrict_to(x, from, to, at, n);
     if (n == 2)
@@ -314,6 +329,7 @@ int topt_table_price(struct topt_problem *p, struct edge_table *e, struct topt_e
                             p->options.restriction && p->options.restriction->edge};
     e->moves = topt_moves_of(p, tensor, err);
     e->trained = p->k.model->tensor[tensor].needs_gradient;
+    e->passes.of_tokens = topt_is_of_slots(p->k.model, tensor);
     return e->moves ? price_entries(&x, err) : -1;
 }
 

@@ -289,6 +289,9 @@ static void keep_cost(struct choice *x, const struct topt_fragment_cost *c)
     x->ends = (struct topt_cost){x->cost.memory - c->class_bytes[TOPT_CLASS_KEPT],
                                  begin->compute_ns + begin->waited_ns + end->compute_ns +
                                      end->waited_ns};
+    x->forward_ns = c->spent.at[TOPT_DURING_FORWARD].compute_ns +
+                    c->spent.at[TOPT_DURING_FORWARD].waited_ns;
+    x->added_ns = c->spent.at[TOPT_DURING_BACKWARD].added_ns;
     x->recomputed = c->class_bytes[TOPT_CLASS_RECOMPUTED];
     x->transient = c->transient_bytes;
 }
@@ -333,6 +336,8 @@ static int cost_ops(const struct topt_problem *p, struct family *f,
     for (int i = 0; !rc && i < f->n; i++) {
         f->at[i].cost = f->at[same[i]].cost;
         f->at[i].ends = f->at[same[i]].ends;
+        f->at[i].forward_ns = f->at[same[i]].forward_ns;
+        f->at[i].added_ns = f->at[same[i]].added_ns;
         f->at[i].recomputed = f->at[same[i]].recomputed;
         f->at[i].transient = f->at[same[i]].transient;
     }

@@ -13,7 +13,6 @@
 struct floor {
     struct topt_problem *p;
     int nfamilies, ntables, *family, *table;
-    int64_t *unit_ns;
     struct topt_floor *ret;
     struct topt_error *err;
 };
@@ -54,27 +53,67 @@ static int price_tables(struct floor *x)
     return 0;
 }
 
-static struct topt_cost least_of(const struct family *f)
+static struct topt_floor_unit least_of(const struct family *f)
 {
-    struct topt_cost least = {INT64_MAX, INT64_MAX};
+    struct topt_floor_unit least = {
+        INT64_MAX, {INT64_MAX, INT64_MAX}, {INT64_MAX, INT64_MAX}, {0}, 0};
     for (int i = 0; i < f->n; i++) {
         const struct choice *c = &f->at[i];
-        least =
-            (struct topt_cost){topt_min(least.memory, c->cost.memory - c->ends.memory),
-                               topt_min(least.time, c->cost.time - c->ends.time)};
+        int64_t ns = c->cost.time - c->ends.time;
+        least.kept_bytes = topt_min(least.kept_bytes, c->cost.memory - c->ends.memory);
+        least.ns[0] = topt_min(least.ns[0], ns - c->added_ns);
+        least.ns[1] = topt_min(least.ns[1], ns);
+        least.pass_ns[0] = topt_min(least.pass_ns[0], c->forward_ns);
+        least.pass_ns[1] = topt_min(least.pass_ns[1], ns - c->added_ns - c->forward_ns);
     }
     return least;
 }
 
-static void add(struct floor *x, int unit, struct topt_cost c)
+static void add(struct floor *x, int unit, struct topt_floor_unit c)
 {
-    x->ret->kept_bytes += c.memory;
-    x->ret->ns += c.time;
-    x->unit_ns[unit] += c.time;
+    struct topt_floor_unit *to = &x->ret->unit[unit];
+    to->kept_bytes += c.kept_bytes;
+    to->most_tokens_ns += c.most_tokens_ns;
+    x->ret->kept_bytes += c.kept_bytes;
+    for (int i = 0; i < 2; i++) {
+        x->ret->pass[i].ns += c.ns[i];
+        to->ns[i] += c.ns[i];
+        to->pass_ns[i] += c.pass_ns[i];
+        to->tokens_ns[i] += c.tokens_ns[i];
+    }
+}
+
+/* A layer that is recomputed as a whole keeps what the unit before makes, at best each device a part. */
+static void keep_inputs(struct floor *x, const struct topt_stage_units *units)
+{
+    const struct topt_problem *p = x->p;
+    int again = p->options.recompute == TOPT_RECOMPUTE_ALL &&
+                p->options.modules == TOPT_MODULE_WHOLE;
+    for (int i = units->first; again && i < units->first + units->layers; i++) {
+        const struct topt_model *m = p->k.model;
+        const struct topt_op *o = &m->op[m->tensor[units->at[i].tensor].producer];
+        int64_t bytes = topt_operand_numbers(o, o->output) *
+                        topt_dtype_bytes(p->k.settings->dtype) / p->k.mesh->devices;
+        bytes += bytes / 1000 * p->k.settings->allocator_permille;
+        int64_t *kept = &x->ret->unit[i - (i > 0)].kept_bytes;
+        x->ret->kept_bytes += topt_max(bytes - *kept, 0);
+        *kept = topt_max(*kept, bytes);
+    }
+}
+
+static void find_ends(struct floor *x, const struct topt_stage_units *units)
+{
+    for (int adds = 0; adds < 2; adds++) {
+        struct topt_floor_time *t = &x->ret->pass[adds];
+        t->layer_ns = x->ret->unit[units->first].ns[adds];
+        t->last_ns = x->ret->unit[topt_max(units->n - 1, 0)].ns[adds];
+        for (int i = 1; i < units->layers; i++)
+            t->layer_ns = topt_min(t->layer_ns, x->ret->unit[units->first + i].ns[adds]);
+    }
 }
 
 static void add_all(struct floor *x, const struct topt_stage_units *units,
-                    struct topt_cost *least, int *unit)
+                    struct topt_floor_unit *least, int *unit)
 {
     const struct topt_problem *p = x->p;
     for (int u = 0; u < units->n; u++)
@@ -84,42 +123,46 @@ static void add_all(struct floor *x, const struct topt_stage_units *units,
         least[i] = least_of(&p->family[x->family[i]]);
     for (int i = 0; i < p->nnodes; i++)
         add(x, unit[topt_node_operator(p, &p->node[i])], least[p->node[i].family]);
-    for (int i = 0; i < p->nedges; i++)
+    for (int i = 0; i < p->nedges; i++) {
+        const struct edge_table *t = &p->table[x->table[p->edge[i].table]];
+        const struct edge_passes *e = &t->passes;
         add(x, unit[topt_node_operator(p, &p->node[p->edge[i].to])],
-            p->table[x->table[p->edge[i].table]].least);
-    x->ret->layer_ns = x->unit_ns[units->first];
-    x->ret->last_ns = x->unit_ns[topt_max(units->n - 1, 0)];
-    for (int i = 1; i < units->layers; i++)
-        x->ret->layer_ns = topt_min(x->ret->layer_ns, x->unit_ns[units->first + i]);
+            (struct topt_floor_unit){
+                t->least.memory,
+                {t->least.time, t->least.time},
+                {e->least_ns[0], e->least_ns[1]},
+                {e->of_tokens * e->least_ns[0], e->of_tokens * e->least_ns[1]},
+                e->of_tokens * (e->most_ns[0] + e->most_ns[1])});
+    }
+    keep_inputs(x, units);
+    find_ends(x, units);
 }
 
-static int find(struct floor *x, int anew)
+static int find(struct floor *x, const struct topt_stage_units *units, int anew)
 {
     size_t n = (size_t)x->p->k.model->nops + 1;
-    struct topt_cost *least = calloc((size_t)x->nfamilies + 1, sizeof *least);
+    struct topt_floor_unit *least = calloc((size_t)x->nfamilies + 1, sizeof *least);
     int *unit = calloc(n, sizeof *unit), rc = -1;
-    struct topt_stage_units units;
     x->family = calloc((size_t)x->nfamilies + 1, sizeof *x->family);
     x->table = calloc((size_t)x->ntables + 1, sizeof *x->table);
-    x->unit_ns = calloc(n, sizeof *x->unit_ns);
-    if (topt_stage_units_find(x->p->k.model, &units, x->err) || !least || !unit ||
-        !x->family || !x->table || !x->unit_ns)
+    x->ret->unit = calloc((size_t)units->n + 1, sizeof *x->ret->unit);
+    if (!least || !unit || !x->family || !x->table || !x->ret->unit)
         topt_nomem(x->err, "the problem");
     else
         rc = make_families(x, anew) || price_tables(x);
+    x->ret->nunits = units->n;
     if (!rc && x->ret->some)
-        add_all(x, &units, least, unit);
+        add_all(x, units, least, unit);
     free(least);
-    topt_stage_units_fini(&units);
     free(unit);
     free(x->family);
     free(x->table);
-    free(x->unit_ns);
     return rc ? -1 : 0;
 }
 
-int topt_problem_floor(struct topt_problem *p, struct topt_expert_axes axes,
-                       struct topt_floor *ret, struct topt_error *err)
+int topt_problem_floor(struct topt_problem *p, const struct topt_stage_units *units,
+                       struct topt_expert_axes axes, struct topt_floor *ret,
+                       struct topt_error *err)
 {
     struct topt_expert_axes own = p->options.expert;
     int nchoices = p->nchoices;
@@ -127,7 +170,7 @@ int topt_problem_floor(struct topt_problem *p, struct topt_expert_axes axes,
         .p = p, .nfamilies = p->nfamilies, .ntables = p->ntables, .ret = ret, .err = err};
     *ret = (struct topt_floor){.some = 1};
     p->options.expert = axes;
-    int rc = find(&x, axes.data != own.data || axes.tensor != own.tensor);
+    int rc = find(&x, units, axes.data != own.data || axes.tensor != own.tensor);
     topt_moves_fini(p);
     while (p->nfamilies > x.nfamilies)
         topt_family_fini(&p->family[--p->nfamilies]);

@@ -51,6 +51,8 @@ struct choice {
     struct topt_cost cost;
     /* of these, bytes that stay beside passes of micro-batches, and time before and after */
     struct topt_cost ends;
+    int64_t forward_ns; /* of the time, that of forward passes */
+    int64_t added_ns;   /* ... adding gradients of micro-batches up */
     int64_t recomputed; /* bytes that are recomputed */
     int64_t transient;  /* rounded */
     int64_t waiting;    /* bytes of the output where it waits; 0 where no cap applies */
@@ -79,7 +81,12 @@ struct edge_table {
     int32_t *first;
     struct topt_cost *cost; /* of what stays; once there are multiplicities, see there */
     struct edge_fact *fact;
-    struct topt_cost least;                     /* of both, over all alternatives */
+    struct topt_cost least; /* of both, over all alternatives */
+    struct edge_passes {
+        int64_t least_ns[2], most_ns[2]; /* forward, backward, of its alternatives */
+        int of_tokens;                   /* that go to experts, or come back */
+        int seen;
+    } passes;
     uint64_t occurs[TOPT_TRANSIENT_CODES / 64]; /* codes of transients, as bits */
     int recomputes;     /* some alternative makes something again */
     int64_t *end_bytes; /* of the tensor, by class of the producer, then the consumer */

@@ -1,0 +1,182 @@
+/* floors.c - a floor for all degrees whose micro-batches are alike, of a problem on few devices.
+ *
+ *     degrees    data 96, tensor 4, experts over 8     data 12, tensor 4, experts over 16    ...
+ *     floor      the passes of one micro-batch of as many samples, on the innermost devices that share experts out
+ *
+ * What data ranks exchange is left out.  Problems stay with the grid, as degrees that differ by where experts are alone
+ * have their floors from one. */
+#include "floors.h"
+#include "request.h"
+#include "topt_minmax.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The devices of a node, of which those of a grid are a part. */
+static int node_of(const struct topt_grid_search *grid)
+{
+    int of_node = topt_hw_gpus_per_node(grid->request->hw), each = grid->mesh.per_node;
+    return grid->mesh.nodes == 1 && of_node % each == 0 ? of_node : each;
+}
+
+/* The data ranks of the floor of degrees: as many as may share experts out, so that all numbers of these have one. */
+static int floor_ranks(const struct topt_grid_search *grid, const struct topt_degrees *d)
+{
+    int64_t ranks = d->tensor * d->context, shares = d->expert * d->expert_tensor;
+    int64_t samples = d->micro_batches * d->data, devices = ranks;
+    int64_t experts = grid->planning->experts * d->expert_tensor, each = node_of(grid);
+    for (int64_t n = 2 * ranks; experts && experts % n == 0; n *= 2)
+        if ((n <= each ? each % n : n % each) == 0 && samples % (n / ranks) == 0)
+            devices = n;
+    return (int)(topt_max(devices, shares) / ranks);
+}
+
+/* Their own, where pins name axes, data ranks share what rests on the host, or devices are unlike. */
+static struct topt_degrees floor_of(const struct topt_grid_search *grid,
+                                    const struct topt_degrees *d)
+{
+    const struct topt_request *r = grid->request;
+    struct topt_degrees ret = *d;
+    ret.stages = ret.virtual_stages = 1;
+    ret.order = TOPT_ORDER_1F1B;
+    if (r->pin || r->settings.offload || r->unlike.parts)
+        return ret;
+    ret.data = floor_ranks(grid, d);
+    ret.micro_batches = d->micro_batches * d->data / ret.data;
+    ret.level = ret.shard = 0;
+    return ret;
+}
+
+/* The problem of degrees on a grid, where experts may lie on other axes; NULL: failed. */
+static struct topt_grid_passes *find_passes(struct topt_grid_search *grid,
+                                            const struct topt_degrees *d,
+                                            struct topt_memo *memo,
+                                            struct topt_error *err)
+{
+    struct topt_grid_passes *p = grid->passes;
+    for (; p; p = p->next) {
+        struct topt_degrees alike = *d;
+        alike.expert = p->of.expert;
+        alike.expert_tensor = p->of.expert_tensor;
+        if (!topt_degrees_order(&alike, &p->of))
+            return p;
+    }
+    p = calloc(1, sizeof *p);
+    if (!p) {
+        topt_nomem(err, "the search");
+        return NULL;
+    }
+    memo->searches++;
+    p->of = *d;
+    p->next = grid->passes;
+    grid->passes = p;
+    int rc =
+        topt_grid_passes(grid, d, &p->problem, err) ||
+        topt_stage_units_find(topt_planning_model(grid->planning, d), &p->units, err);
+    return rc ? NULL : p;
+}
+
+const struct topt_memo_entry *topt_floor_find(struct topt_memo *memo,
+                                              const struct topt_grid_search *of,
+                                              const struct topt_degrees *d,
+                                              struct topt_error *err)
+{
+    struct topt_degrees at = floor_of(of, d);
+    int devices = at.data * at.context * at.tensor; /* the innermost */
+    int per_node = (int)topt_min(node_of(of), devices);
+    struct topt_grid_search *grid;
+    struct topt_memo_entry *x;
+    if (topt_grid_part(of->planning, devices / per_node, per_node, 1, &grid, err))
+        return NULL;
+    if (!(x = topt_memo_entry(memo, grid->mesh.nodes, per_node, &at))) {
+        topt_nomem(err, "the search");
+        return NULL;
+    }
+    if (x->floored)
+        return x;
+    struct topt_grid_passes *p = find_passes(grid, &at, memo, err);
+    struct topt_expert_axes axes = topt_degrees_expert_axes(&grid->mesh, &at);
+    if (!p || topt_problem_floor(p->problem, &p->units, axes, &x->floor, err))
+        return NULL;
+    uint32_t data = (1u << topt_degrees_data_axes(&grid->mesh, &at)) - 1;
+    if (data)
+        x->floor.scalar_ns = topt_router_time(grid->router, TOPT_ALL_REDUCE, data, 4).ns;
+    x->floored = 1;
+    memo->bytes += (size_t)x->floor.nunits * sizeof *x->floor.unit;
+    return x;
+}
+
+/* Of the adding up of gradients in the floor's passes, the part in those of degrees: ranks that shard gradients have none
+ * to add up; others have from the second micro-batch on, which is another part of few than of many. */
+static double adds(const struct topt_memo_entry *floor, const struct topt_degrees *d)
+{
+    double u = (double)d->micro_batches, of = (double)floor->degrees.micro_batches;
+    return d->level >= TOPT_ZERO_GRADIENT || of <= 1 ? 0 : (1 - 1 / u) / (1 - 1 / of);
+}
+
+static double with(double share, int64_t without, int64_t with)
+{
+    return (double)without + share * (double)(with - without);
+}
+
+/* More data ranks than degrees have may take longer to add up what there is of a unit for all of them, such as a mean. */
+static double less_ns(const struct topt_memo_entry *floor, const struct topt_degrees *d)
+{
+    return d->data < floor->degrees.data ? (double)floor->floor.scalar_ns : 0;
+}
+
+struct topt_pass_times topt_floor_times(const struct topt_memo_entry *floor,
+                                        const struct topt_degrees *d)
+{
+    const struct topt_floor_time *t = floor->floor.pass;
+    double of = (double)floor->degrees.micro_batches, share = adds(floor, d);
+    double less = 2 * less_ns(floor, d); /* forward and backward */
+    int64_t tokens = 0;
+    for (int i = 0; i < floor->floor.nunits; i++)
+        tokens += floor->floor.unit[i].most_tokens_ns;
+    return (struct topt_pass_times){
+        fmax(with(share, t[0].ns, t[1].ns) / of - less * floor->floor.nunits, 0),
+        fmax(with(share, t[0].layer_ns, t[1].layer_ns) / of - less, 0),
+        fmax(with(share, t[0].last_ns, t[1].last_ns) / of - less, 0),
+        (double)tokens / of};
+}
+
+/* The links by which tokens go to experts. */
+static uint8_t token_links(const struct topt_mesh *mesh, const struct topt_degrees *d)
+{
+    struct topt_expert_axes of = topt_degrees_expert_axes(mesh, d);
+    int cut = topt_degrees_first_tensor_axis(mesh, d);
+    uint32_t axes = (1u << (cut + of.tensor)) - (1u << (cut - of.data));
+    return axes ? topt_group_links(mesh, axes) : 0;
+}
+
+void topt_floor_units(const struct topt_memo_entry *floor,
+                      const struct topt_grid_search *grid, const struct topt_degrees *d,
+                      struct topt_unit_sums *ret)
+{
+    double u = (double)d->micro_batches, of = (double)floor->degrees.micro_batches;
+    double share = adds(floor, d), less = less_ns(floor, d);
+    uint8_t links = token_links(&grid->mesh, d);
+    int comes = d->level >= TOPT_ZERO_PARAM; /* parameters, forward */
+    for (int i = 0; i < floor->floor.nunits; i++) {
+        const struct topt_floor_unit *x = &floor->floor.unit[i];
+        int64_t gather[TOPT_LINK_COUNT];
+        topt_grid_gather_ns(grid, d, i, gather);
+        ret[i] = (struct topt_unit_sums){
+            .passes_ns = (int64_t)(u * with(share, x->ns[0], x->ns[1]) / of),
+            .exchange_ns = (int64_t)(u * (double)x->most_tokens_ns / of),
+            .stays = topt_grid_unit_stays_bytes(grid, d, i),
+            .kept = x->kept_bytes};
+        for (int back = 0; back < 2; back++) {
+            int64_t *ns = ret[i].ns[back];
+            double tokens = (double)x->tokens_ns[back] / of;
+            double all =
+                (double)x->pass_ns[back] + back * share * (double)(x->ns[1] - x->ns[0]);
+            ns[TOPT_LINK_COUNT] = (int64_t)fmax(all / of - less, 0);
+            for (int k = 0; k < TOPT_LINK_COUNT;
+                 k++) /* backward they come, or gradients go */
+                ns[k] = (back || comes) * gather[k] + (links >> k & 1) * (int64_t)tokens;
+        }
+    }
+    ret[floor->floor.nunits] = (struct topt_unit_sums){.stays = 0};
+}
