@@ -18,10 +18,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sizes.h"
 #include "tap.h"
 #include "topt_text.h"
 
 enum { JOBS = 2, VALUES = 12, POINTS = 256, LOG = 1 << 16 };
+
+/* Where not all is tried: one second point of so many, and a cut after each so many bytes. */
+enum { STEP = 29 * TOPT_TEST_PART, BYTES = 127 * TOPT_TEST_PART };
 
 /* What an update may say, and what a job has of it. */
 static const char *const words[VALUES] = {
@@ -227,6 +231,12 @@ static int be_scontrol(int argc, char **argv)
     return 0;
 }
 
+/* Without a sanitizer's search for leaks, which takes longer than what was done: nothing was allocated. */
+__attribute__((noreturn)) static void end_at_once(int status)
+{
+    _exit(fflush(stdout) ? 1 : status);
+}
+
 /* ---- runs -------------------------------------------------------------------------- */
 
 /* One run, killed at a call (0: at none); whether it was. */
@@ -392,7 +402,7 @@ static void test_stop(int is_all)
     static struct stage stop = {.name = "a stop"};
     stop.from = grown;
     setenv("TOPT_LAB_GROWN", "1", 1);
-    test_stage(&stop, is_all ? 1 : 29, is_all ? 1 : 127);
+    test_stage(&stop, is_all ? 1 : STEP, is_all ? 1 : BYTES);
     const int *v = stop.whole.job[0];
     ok(v[STATE] == WAITS && v[GPUS_EACH] == 2 && v[PRIORITY] == 10 && v[RESTARTS] == 1 &&
            !stop.whole.is_reserved,
@@ -405,14 +415,14 @@ int main(int argc, char **argv)
     static struct stage change = {.name = "a change"},
                         undo = {.name = "an undo", .is_undo = 1};
     if (argc > 2 && getenv("TOPT_LAB"))
-        return be_scontrol(argc, argv);
+        end_at_once(be_scontrol(argc, argv));
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (argc < 2 || n < 0 || !mkdtemp(folder))
         skip_all("usage: daemon_rightsize_kill TOPT-RIGHTSIZE [all]");
     program = argv[1];
     int is_all = argc > 2;
     change.from = fresh;
-    test_stage(&change, is_all ? 1 : 29, is_all ? 1 : 127);
+    test_stage(&change, is_all ? 1 : STEP, is_all ? 1 : BYTES);
     begin(&change, &undo.from);
     run(0, 0, 0, &undo.from);
     size_t len;
@@ -422,7 +432,7 @@ int main(int argc, char **argv)
     memcpy(undo.log, log, len);
     undo.log_len = len;
     free(log);
-    test_stage(&undo, is_all ? 1 : 29, is_all ? 1 : 127);
+    test_stage(&undo, is_all ? 1 : STEP, is_all ? 1 : BYTES);
     ok(is_same(&undo.whole, &fresh), "and is as it was");
     test_stop(is_all);
     static const char *const files[] = {"lab", "log", "said"};
