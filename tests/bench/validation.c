@@ -407,7 +407,7 @@ static int is_repeated(const struct measured *m, int i)
     return 0;
 }
 
-/* Reads rows; with 'costs' those that can be are costed. */
+/* Reads the rows of a file, and costs them if 'costs' is set. */
 static void measure(struct measured *m, int costs)
 {
     rows_read(m->stem, &m->rows);
@@ -883,7 +883,7 @@ int main(int argc, char **argv)
         return check_file(argv[2]);
     json_t *texts = rows_json("groups");
     for (int f = 0; f < FILES; f++)
-        measure(&files[f], strcmp(what, "--sides") != 0); /* a side is of names alone */
+        measure(&files[f], strcmp(what, "--sides") != 0); /* names alone decide */
     if (!strcmp(what, "--json"))
         print_json();
     else if (!strcmp(what, "--sides"))

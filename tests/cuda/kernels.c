@@ -320,8 +320,8 @@ static void run_all(const struct topt_op *op, const struct topt_mesh *mesh,
     sides_fini(&s);
 }
 
-/* Of each configuration every rank; where a sanitizer looks the first and the last, whose blocks are of all kinds:
- * whole, short and empty. */
+/* Checks every rank of each configuration; under a sanitizer the first and the last one, whose blocks are whole, short
+ * and empty and so reach the same lines and branches. */
 static void check_mesh(const struct topt_op *op, int nodes, int per_node,
                        struct topt_device *dev, struct off *off)
 {

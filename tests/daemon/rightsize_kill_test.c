@@ -24,7 +24,7 @@
 
 enum { JOBS = 2, VALUES = 12, POINTS = 256, LOG = 1 << 16 };
 
-/* Where not all is tried: one second point of so many, and a cut after each so many bytes. */
+/* Without "all" the test tries one second point of STEP, and cuts a line of the log every BYTES bytes. */
 enum { STEP = 29 * TOPT_TEST_PART, BYTES = 127 * TOPT_TEST_PART };
 
 /* What an update may say, and what a job has of it. */
@@ -231,7 +231,7 @@ static int be_scontrol(int argc, char **argv)
     return 0;
 }
 
-/* Without a sanitizer's search for leaks, which takes longer than what was done: nothing was allocated. */
+/* Skips a sanitizer's search for leaks: it takes longer than the program, which allocates nothing. */
 __attribute__((noreturn)) static void end_at_once(int status)
 {
     _exit(fflush(stdout) ? 1 : status);

@@ -46,8 +46,8 @@ def objects_in(build):
 
 
 def symbols_in(objects, folders):
-    """Of each object file of these folders what it defines for others, and what it wants of them; by one nm, as starting
-    it takes longer than what it does to a file."""
+    """What each object file of these folders defines for others, and what it needs.  One nm reads them all, because starting
+    it takes longer than reading a file."""
     paths = sorted(path for source, path in objects.items() if os.path.dirname(source) in folders)
     symbols = {path: (set(), set()) for path in paths}
     out = subprocess.run(["nm", "-P", "-g", "-A", *paths], check=True, capture_output=True, text=True) if paths else None

@@ -55,8 +55,8 @@ as_is eight.sh --as-is --hw h100-80-dgx && holds '.job.precision == "fp8-tensorw
 check "products in FP8 by their recipe, and weights"
 not_so "has no products in fp8" eight.sh --as-is --hw a100-80-dgx
 
-# Arguments of types, offloading, overlap and CUDA graphs: each says a field of the question, or is named; of a run that is
-# searched in a fifth of the time.
+# Arguments of types, offloading, overlap and CUDA graphs: each says a field of the question, or is named.  They stand in a
+# smaller run, which is searched in a fifth of the time.
 sed 's/NODES=128/NODES=2/; s/--pipeline-model-parallel-size 16/--pipeline-model-parallel-size 2/; s/--num-layers 96/--num-layers 12/' run.sh >small.sh
 says() { # says ARGUMENTS HW FILTER: the settings of the plan beside it hold the filter, and nothing is noted
     sed "s/--bf16/--bf16 $1/" small.sh >said.sh && as_is said.sh --as-is --hw "$2" && jq -e ".plan.settings | $3" whole >filtered && holds '.as_is.notes == []'
