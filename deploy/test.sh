@@ -242,7 +242,10 @@ asan_run()
         leaks=0
         say "  asan: leaks can't be looked for here (no ptrace), all else is"
     fi
-    build_run asan asan -DCMAKE_C_COMPILER=clang -DTOPT_CUDA=OFF || return 0
+    # lld links a sanitized program in half the time that GNU ld takes.
+    local linker=()
+    ! command -v ld.lld >/dev/null || linker=(-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld)
+    build_run asan asan -DCMAKE_C_COMPILER=clang -DTOPT_CUDA=OFF "${linker[@]}" || return 0
     export ASAN_OPTIONS=detect_leaks=$leaks:abort_on_error=0:strict_string_checks=1
     export UBSAN_OPTIONS=print_stacktrace=1
     export LSAN_OPTIONS="suppressions='$root/tests/lsan.supp':print_suppressions=0"
