@@ -33,7 +33,7 @@ packages_cuda=(
 # What only the tests take.
 # shellcheck disable=SC2034
 packages_check=(
-    clang libclang-rt-dev ccache clang-format-14 sqlite3 python3 python3-jsonschema openapi-specification
+    clang libclang-rt-dev lld ccache clang-format-14 sqlite3 python3 python3-jsonschema openapi-specification
     python3-prometheus-client python3-scipy libonnx-testdata python3-torch chromium valgrind
 )
 

@@ -407,7 +407,8 @@ static int is_repeated(const struct measured *m, int i)
     return 0;
 }
 
-static void measure(struct measured *m)
+/* Reads the rows of a file, and costs them if 'costs' is set. */
+static void measure(struct measured *m, int costs)
 {
     rows_read(m->stem, &m->rows);
     struct row *row = m->rows.row, *rest = calloc((size_t)m->rows.n + 1, sizeof *rest);
@@ -427,7 +428,7 @@ static void measure(struct measured *m)
     memcpy(row + n, rest, (size_t)out * sizeof *rest);
     m->rows.n = n + out;
     free(rest);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n && costs; i++)
         ran[i] = ran_of(&row[i]);
     m->all = (struct group){row, ran, n};
 }
@@ -882,7 +883,7 @@ int main(int argc, char **argv)
         return check_file(argv[2]);
     json_t *texts = rows_json("groups");
     for (int f = 0; f < FILES; f++)
-        measure(&files[f]);
+        measure(&files[f], strcmp(what, "--sides") != 0); /* names alone decide */
     if (!strcmp(what, "--json"))
         print_json();
     else if (!strcmp(what, "--sides"))

@@ -164,8 +164,14 @@ def follow(doc, node):
     return node
 
 
+RESOLVERS = {}
+
+
 def resolver(doc):
-    return jsonschema.RefResolver("", doc)
+    """One for each description, since making one takes longer than holding a reply against it."""
+    if id(doc) not in RESOLVERS:
+        RESOLVERS[id(doc)] = (jsonschema.RefResolver("", doc), doc)  # which keeps the id
+    return RESOLVERS[id(doc)][0]
 
 
 def plain(node):

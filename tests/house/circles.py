@@ -11,7 +11,6 @@ Prints each circle with what makes it, and exits 1 if there is one.
 """
 
 import collections
-import functools
 import os
 import re
 import subprocess
@@ -46,15 +45,17 @@ def objects_in(build):
     return objects
 
 
-@functools.lru_cache(maxsize=None)
-def symbols_of(path):
-    """What an object file defines for others, and what it wants of them."""
-    defined, wanted = set(), set()
-    out = subprocess.run(["nm", "-P", "-g", path], check=True, capture_output=True, text=True)
-    for line in out.stdout.splitlines():
-        name, kind = line.split()[:2]
-        (wanted if kind in "Uwv" else defined).add(name)
-    return defined, wanted
+def symbols_in(objects, folders):
+    """What each object file of these folders defines for others, and what it needs.  One nm reads them all, because starting
+    it takes longer than reading a file."""
+    paths = sorted(path for source, path in objects.items() if os.path.dirname(source) in folders)
+    symbols = {path: (set(), set()) for path in paths}
+    out = subprocess.run(["nm", "-P", "-g", "-A", *paths], check=True, capture_output=True, text=True) if paths else None
+    for line in out.stdout.splitlines() if out else ():
+        path, rest = line.split(": ", 1)
+        name, kind = rest.split()[:2]
+        symbols[path][kind in "Uwv"].add(name)
+    return {source: symbols[path] for source, path in objects.items() if path in symbols}
 
 
 def add_includes(folder, modules, needs):
@@ -67,16 +68,16 @@ def add_includes(folder, modules, needs):
                         needs[module][other].append(header)
 
 
-def add_symbols(folder, modules, objects, needs):
+def add_symbols(folder, modules, symbols, needs):
     """Returns how many objects were looked at."""
     owner, wanted = {}, {}
     for module, files in modules.items():
         source = os.path.join(folder, module + ".c")
-        if module + ".c" in files and source in objects:
-            defined, wanted[module] = symbols_of(objects[source])
+        if module + ".c" in files and source in symbols:
+            defined, wanted[module] = symbols[source]
             owner.update(dict.fromkeys(defined, module))
-    for module, symbols in wanted.items():
-        for symbol in sorted(symbols):
+    for module, names in wanted.items():
+        for symbol in sorted(names):
             other = owner.get(symbol, module)
             if other != module:
                 needs[module][other].append(symbol)
@@ -107,14 +108,14 @@ def components(needs):
     return [c for c in found if len(c) > 1]
 
 
-def foreign_declarations(folder, modules, objects):
+def foreign_declarations(folder, modules, symbols):
     """(header, function, who defines it) where X.h declares what another module of the folder
     defines though there is an X.c.  A folder's door (topt_*.h) declares for all of it."""
     owner = {}
     for module, files in modules.items():
         source = os.path.join(folder, module + ".c")
-        if module + ".c" in files and source in objects:
-            owner.update(dict.fromkeys(symbols_of(objects[source])[0], module))
+        if module + ".c" in files and source in symbols:
+            owner.update(dict.fromkeys(symbols[source][0], module))
     for module, files in modules.items():
         if module + ".h" in files and module + ".c" in files and not module.startswith("topt_"):
             with open(os.path.join(ROOT, folder, module + ".h"), encoding="utf-8") as file:
@@ -124,13 +125,13 @@ def foreign_declarations(folder, modules, objects):
                     yield module + ".h", name, owner[name] + ".c"
 
 
-def check(folder, objects):
+def check(folder, symbols):
     modules = modules_in(folder)
     needs = {module: collections.defaultdict(list) for module in modules}
     add_includes(folder, modules, needs)
-    seen = add_symbols(folder, modules, objects, needs)
+    seen = add_symbols(folder, modules, symbols, needs)
     circles = components(needs)
-    foreign = list(foreign_declarations(folder, modules, objects))
+    foreign = list(foreign_declarations(folder, modules, symbols))
     for header, name, other in foreign:
         print(f"not ok - {folder}/{header} declares {name}, which {other} defines")
     for circle in circles:
@@ -147,8 +148,9 @@ def check(folder, objects):
 def main():
     if len(sys.argv) < 3:
         sys.exit("usage: circles.py BUILD_DIR FOLDER...")
-    objects = objects_in(sys.argv[1])
-    results = [check(folder.rstrip("/"), objects) for folder in sys.argv[2:]]
+    folders = [folder.rstrip("/") for folder in sys.argv[2:]]
+    symbols = symbols_in(objects_in(sys.argv[1]), folders)
+    results = [check(folder, symbols) for folder in folders]
     if not any(seen for _, seen in results):
         sys.exit(f"circles.py: {sys.argv[1]} has no object of these folders")
     sys.exit(1 if any(bad for bad, _ in results) else 0)

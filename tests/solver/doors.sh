@@ -80,6 +80,7 @@ jq -e --slurpfile all all.json --slurpfile zero zero.json \
     '.time_ns <= $all[0].time_ns and .time_ns <= ($zero[0].time_ns // .time_ns)' auto.json >/dev/null
 check "a plan is no slower than with either choice of factors"
 
+job="$gpt --hw lab-cpu --batch 8 --framework topt --gpus 2"
 ask compare.json compare && jq -e '.left_out | test("micro-batches")' compare.json >/dev/null
 check "systems are compared without, and that is said"
 
