@@ -10,6 +10,7 @@
 #include "low.h"
 #include "muon.h"
 #include "param.h"
+#include "recompute.h"
 #include "ring.h"
 #include "rows.h"
 #include "topt_hw_sweep.h"
@@ -216,12 +217,22 @@ static int64_t stored_numbers(const struct topt_tally *t, const struct topt_op *
     return x < 0 ? 0 : topt_touched_numbers(o, 1u << x, t->len);
 }
 
+/* Of what an operator adds or reads some was dropped: a byte a number, and a linear map's copy of its input. */
+static int64_t dropped_bytes(const struct topt_tally *t, const struct topt_op *o)
+{
+    int linear = topt_reads_back(t->k->model, (int)(o - t->k->model->op), 0);
+    int64_t read = linear ? topt_touched_numbers(o, 1u << o->input[0], t->len) : 0;
+    int64_t copy =
+        o->attrs.written ? topt_element_bytes(t->k->settings, TOPT_ELEM_REAL) * read : 0;
+    return linear ? read + copy : topt_written_numbers(o, TOPT_K_ADD_FWD, t->len);
+}
+
 void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls)
 {
     const struct topt_op *o = &t->k->model->op[op];
     struct topt_eager e;
-    if (o->attrs.masked && t->k->settings->by_unit) /* a mask, by a byte a number */
-        t->cost.class_bytes[cls] += topt_written_numbers(o, TOPT_K_ADD_FWD, t->len);
+    if (o->attrs.masked && t->k->settings->by_unit)
+        t->cost.class_bytes[cls] += dropped_bytes(t, o);
     t->cost.transient_bytes +=
         topt_element_bytes(t->k->settings, TOPT_ELEM_REAL) * stored_numbers(t, o);
     if (eager(t, op, &e) == TOPT_EAGER_ALIKE)

@@ -19,6 +19,7 @@
 #include "topt_label.h"
 #include "topt_near.h"
 #include "topt_text.h"
+#include "train.h"
 #include "weights.h"
 
 #include <stdio.h>
@@ -139,7 +140,8 @@ static int train_adapters(struct topt_model **m, const json_t *config, const cha
     const char *note = NULL;
     if (!train && topt_adapters_spec(config, *m, spec, sizeof spec, &note, err))
         return -1;
-    if (topt_model_train(m, train ? train : spec, err))
+    int drops = !train && json_number_value(json_object_get(config, "lora_dropout")) > 0;
+    if (topt_model_adapt(m, train ? train : spec, drops, err))
         return -1;
     (*m)->adapted = 1;
     snprintf(said, sizeof said, "%s%s%s", (*m)->note ? (*m)->note : "",

@@ -503,8 +503,8 @@ const char *topt_activation_name(enum topt_activation a);
     X(RATE, rate, REAL)                    /* dropout: fraction that becomes 0 */          \
     X(FLOPS, flops, WHOLE)                 /* own: forward, of a position; backward twice */ \
     X(UNDROPPED, undropped, BOOLEAN)       /* attention: none of its weights is dropped */ \
-    X(MASKED, masked, BOOLEAN)             /* add: of what some was dropped, by a byte a number */ \
-    X(WRITTEN, written, BOOLEAN)           /* unary, glu: written out; norm, attention: in f32 */ \
+    X(MASKED, masked, BOOLEAN)             /* add, linear: of what some was dropped, by a byte a number */ \
+    X(WRITTEN, written, BOOLEAN)           /* unary, glu: written out; norm, attention: in f32; linear: reads a copy */ \
     X(TOP_K, top_k, WHOLE)                                                                 \
     X(CAPACITY, capacity, REAL)            /* slots of an expert over its fair share */    \
     X(GATED, gated, BOOLEAN)               /* experts: swiglu */                           \

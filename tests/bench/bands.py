@@ -237,9 +237,11 @@ def errors(rows, verdicts):
     of = [r for r in rows if r["table"] == "time" and r["group"] == "DeepSeek-V3, H800 80 GB"]
     off = [r["predicted"] / r["measured"] - 1 for r in of]
     yield of and max(map(abs, off)) <= 0.20, f"DeepSeek-V3's report, 2,048 H800 in FP8: {len(of)} times, {max(map(abs, off), default=0):.0%} off at most (20 %)"
-    v = verdicts
+    v = {of: sum(side[of] for side in verdicts.values()) for of in verdicts["seen"]}
     yield v["refused"] <= 0.03 * v["ran"], f"{v['refused']} of {v['ran']} runs that ran are told that they do not fit (3 %)"
     yield v["tight"] <= 0.10 * v["roomy"], f"{v['tight']} of {v['roomy']} under 85 % of the device are told tight (10 %)"
+    died = verdicts["judged"]
+    yield died["fits"] == 0, f"{died['fits']} of {died['died']} judged runs that ran out of memory are told that they fit (none)"
     runs = collections.Counter((r["model"], r["device"], r["gpus"], r["plan"], r["measured"]) for r in rows if r["table"] == "time")
     yield max(runs.values()) == 1, "a run that is told more than once counts once"
 

@@ -489,8 +489,8 @@ static int died_but_fits(const struct row *r, const struct ran *x)
 static void print_died_but_fit(void)
 {
     printf("The runs that ran out of memory and are told \"fits\":\n\n| model | GPUs | "
-           "plan | predicted | of | source; what it says, or what is not known "
-           "|\n|---|---|---|---|---|---|\n");
+           "plan | side | predicted | of | source; what it says, or what is not known "
+           "|\n|---|---|---|---|---|---|---|\n");
     for (int f = 0; f < FILES; f++)
         for (int i = 0; i < files[f].all.n; i++) {
             const struct row *r = &files[f].all.row[i];
@@ -499,16 +499,17 @@ static void print_died_but_fit(void)
                 continue;
             printf("| %s | %d %s | ", r->model, (int)r->gpus, r->device);
             row_print_plan(r);
-            printf(" | %.1f GiB | %.1f GiB | ", (double)x->cost.memory_bytes / GIB,
-                   x->limit / GIB);
+            printf(" | %s | %.1f GiB | %.1f GiB | ",
+                   is_judged(&files[f], r) ? "judged" : "seen",
+                   (double)x->cost.memory_bytes / GIB, x->limit / GIB);
             row_print_source(r);
             printf("; %s |\n", *r->note ? r->note : r->open);
         }
     printf("\n");
 }
 
-/* What topt plan says of runs that were costed, beside what became of them. */
-static json_t *verdicts(void)
+/* What topt plan says of runs that were costed, beside what became of them; 'side': 0 seen, 1 judged. */
+static json_t *verdicts(int side)
 {
     int ran = 0, refused = 0, roomy = 0, tight = 0, died = 0, wrong = 0;
     for (int f = 0; f < FILES; f++)
@@ -518,7 +519,7 @@ static json_t *verdicts(void)
             int fits = (double)x->cost.memory_bytes <= x->limit;
             int room = strcmp(r->memory_kind, "at-failure") && r->memory_gib > 0 &&
                        r->memory_gib * (double)((int64_t)1 << 30) < 0.85 * x->device;
-            if (row_uses(r, "recipe-memory"))
+            if (row_uses(r, "recipe-memory") || is_judged(&files[f], r) != side)
                 continue;
             if (!strcmp(r->outcome, "ran")) {
                 ran++;
@@ -536,16 +537,22 @@ static json_t *verdicts(void)
 
 static void print_verdicts(void)
 {
-    json_t *v = verdicts();
-    int ran, refused, roomy, tight, died, wrong;
-    json_unpack(v, "{s:i, s:i, s:i, s:i, s:i, s:i}", "ran", &ran, "refused", &refused,
-                "roomy", &roomy, "tight", &tight, "died", &died, "fits", &wrong);
-    printf("Verdicts: of %d runs that ran %d are told \"does not fit\" (%.1f %%); of %d "
-           "whose measured peak is under 85 %% of the device's memory %d are \"tight\" "
-           "(%.1f %%); of %d that ran out of memory %d are told \"fits\".\n\n",
-           ran, refused, 100.0 * refused / ran, roomy, tight, 100.0 * tight / roomy, died,
-           wrong);
-    json_decref(v);
+    int wrong = 0;
+    printf(
+        "Verdicts on runs; \"roomy\": the measured peak is under 85 %% of the device's "
+        "memory:\n\n| side | ran | told \"does not fit\" | roomy | told \"tight\" | ran "
+        "out of memory | told \"fits\" |\n|---|---|---|---|---|---|---|\n");
+    for (int side = 0; side < 2; side++) {
+        json_t *v = verdicts(side);
+        int ran, refused, roomy, tight, died, fits;
+        json_unpack(v, "{s:i, s:i, s:i, s:i, s:i, s:i}", "ran", &ran, "refused", &refused,
+                    "roomy", &roomy, "tight", &tight, "died", &died, "fits", &fits);
+        printf("| %s | %d | %d | %d | %d | %d | %d |\n", side ? "judged" : "seen", ran,
+               refused, roomy, tight, died, fits);
+        wrong += fits;
+        json_decref(v);
+    }
+    printf("\n");
     if (wrong)
         print_died_but_fit();
 }
@@ -856,7 +863,8 @@ static void print_json(void)
             }
             json_decref(rows);
         }
-    json_t *last = json_pack("{s:o}", "verdicts", verdicts());
+    json_t *last = json_pack("{s:{s:o, s:o}}", "verdicts", "seen", verdicts(0), "judged",
+                             verdicts(1));
     json_dumpf(last, stdout, JSON_COMPACT);
     printf("\n");
     json_decref(last);

@@ -83,6 +83,35 @@ static void files(void)
     topt_model_destroy(m);
 }
 
+/* Of a PEFT folder's lora_dropout each adapter keeps a mask, and those but the first of one input, and those whose input attention
+ * keeps, a copy. */
+static void dropped(void)
+{
+    static const struct {
+        const char *adapter;
+        int copy;
+    } of[] = {{"h0.qkv.q_proj.lora_a", 0},
+              {"h0.qkv.v_proj.lora_a", 1},
+              {"h0.out.lora_a", 1},
+              {"h1.qkv.q_proj.lora_a", 0}};
+    write_text("adapters/adapter_config.json",
+               "{\"peft_type\":\"LORA\",\"r\":8,\"lora_dropout\":0.05,"
+               "\"target_modules\":[\"q_proj\",\"v_proj\",\"o_proj\"],"
+               "\"base_model_name_or_path\":\"org/base\"}");
+    struct topt_model *m = takes(at("adapters"), NULL, "adapters with dropout");
+    for (size_t i = 0; m && i < sizeof of / sizeof *of; i++) {
+        int a = topt_model_find(m, of[i].adapter);
+        ok(a >= 0 && m->op[a].attrs.masked && m->op[a].attrs.written == of[i].copy,
+           "%s: a mask%s", of[i].adapter, of[i].copy ? " and a copy" : "");
+    }
+    topt_model_destroy(m);
+    struct topt_import_options with = {.train = "lora:8:q_proj"};
+    m = takes(at("adapters"), &with, "... and those of --train in their place");
+    int a = m ? topt_model_find(m, "h0.qkv.q_proj.lora_a") : -1;
+    ok(a >= 0 && !m->op[a].attrs.masked, "... drop nothing");
+    topt_model_destroy(m);
+}
+
 static void folders(void)
 {
     mkdir(at("pipeline"), 0700);
@@ -163,7 +192,7 @@ static void folders(void)
     static const struct {
         const char *member, *note;
     } left_out[] = {{"\"use_dora\":true", "DoRA's magnitudes"},
-                    {"\"lora_dropout\":0.05", "lora_dropout is left out"}};
+                    {"\"lora_dropout\":0.05", "of lora_dropout the mask"}};
     for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
         char text[200];
         snprintf(text, sizeof text,
@@ -176,6 +205,7 @@ static void folders(void)
            left_out[i].note);
         topt_model_destroy(m);
     }
+    dropped();
 }
 
 /* What is asked for of a config. */

@@ -586,6 +586,47 @@ static int64_t kept_more(const char *kind, int64_t unit, const struct topt_attrs
     return ret;
 }
 
+/* Bytes that a linear map of 2 samples of 16 positions with 4 features keeps in bf16, by what is dropped of its input. */
+static int64_t kept_of_adapter(int masked, int copy)
+{
+    struct topt_model *m = topt_model_create("one", 2, 16, NULL);
+    struct topt_attrs table = {.vocab = 8, .features = 4}, classes = {.features = 8};
+    struct topt_attrs down = {.features = 2, .masked = masked, .written = copy};
+    struct topt_settings s = topt_settings_default();
+    struct topt_fragment_cost cost;
+    struct topt_config whole = topt_config_none();
+    struct topt_mesh mesh;
+    int x = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
+    x = topt_model_add(m, "linear", "it", 1, &x, &down, NULL);
+    x = topt_model_add(m, "linear", "out", 1, &x, &classes, NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    int64_t ret = -1;
+    s.dtype = TOPT_BF16;
+    s.by_unit = 1;
+    if (x >= 0 && !topt_model_finish(m, NULL) && !topt_mesh_init(&mesh, 1, 1, NULL)) {
+        struct topt_router *r = topt_router_create(hw, &mesh);
+        struct topt_costing k = {m, hw, &mesh, &s, r, NULL};
+        ret = topt_cost_op(&k, topt_model_find(m, "it"), &whole, &cost, NULL)
+                  ? -1
+                  : cost.class_bytes[TOPT_CLASS_KEPT];
+        topt_router_destroy(r);
+    }
+    topt_model_destroy(m);
+    return ret;
+}
+
+/* As PyTorch's saved_tensors_hooks count of x of bf16 with native_dropout before a linear map (torch 2.14.1): what is left of x, 2 bytes
+ * a number, and a mask of one; x itself is kept for no map with frozen weights. */
+static void test_adapter(void)
+{
+    int64_t plain = kept_of_adapter(0, 0);
+    ok(plain >= 0, "a linear map keeps what it keeps");
+    is_int(kept_of_adapter(1, 0) - plain, 2 * 16 * 4,
+           "dropout before it: a byte a number");
+    is_int(kept_of_adapter(1, 1) - plain, 3 * 2 * 16 * 4,
+           "... and two for a copy, where its input is kept besides");
+}
+
 /* By hand, of 2 samples of 16 positions. */
 static void test_kept(void)
 {
@@ -690,6 +731,7 @@ int main(void)
     test_waiting_loss();
     test_dense_gradients();
     test_kept();
+    test_adapter();
     check_random(1, 1, 0, TOPT_SPACE_FULL);
     check_random(1, 2, 1, TOPT_SPACE_FULL);
     check_random(1, 3, 0, TOPT_SPACE_FULL);

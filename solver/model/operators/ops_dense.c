@@ -403,7 +403,8 @@ const struct topt_op_spec topt_ops_dense[] = {
      .flops = topt_flops_none},
     {.name = "linear",
      .low = 1,
-     .attrs = A(FEATURES) | A(FEATURES_UNIT) | A(INIT_STD) | A(ZERO) | A(UNIFORM),
+     .attrs = A(FEATURES) | A(FEATURES_UNIT) | A(INIT_STD) | A(ZERO) | A(UNIFORM) |
+              A(MASKED) | A(WRITTEN),
      .ndims = 4,
      .dim = {BATCH, SEQ, {"k", TOPT_SPLIT_FEATURE}, {"n", TOPT_SPLIT_FEATURE}},
      .noperands = 3,

@@ -157,8 +157,8 @@ static const char *small_parts(const json_t *config)
         return "DoRA's magnitudes, a number for each row that has an adapter, are left "
                "out";
     if (json_number_value(json_object_get(config, "lora_dropout")) > 0)
-        return "lora_dropout is left out: each adapter would keep a mask and a copy of "
-               "what it reads";
+        return "of lora_dropout the mask and the copy that each adapter keeps are "
+               "counted, nothing else";
     return *bias && strcmp(bias, "none") != 0
                ? "biases that are trained beside adapters are taken to be frozen"
                : NULL;

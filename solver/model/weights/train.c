@@ -14,6 +14,7 @@
  * projection here is several modules of a checkpoint (query, key and value; gate and
  * up) each has an adapter of its own, as such frameworks do that wrap modules one by
  * one. */
+#include "train.h"
 #include "model_graph.h"
 #include "topt_array.h"
 #include "topt_text.h"
@@ -49,6 +50,7 @@ struct trainer {
     int nmodules, modules_cap;
     int head; /* the linear map before the loss, or -1 */
     int64_t rank, bits;
+    int drops; /* some of what adapters read */
     struct topt_error *err;
 };
 
@@ -291,12 +293,30 @@ static int add_again(struct trainer *t, int op)
     return y;
 }
 
+/* Is x kept besides what this adapter keeps: by attention, whose kernels keep what they make, or for an adapter before?  If
+ * not, what dropout leaves of x stands in its place: PyTorch's native_dropout keeps the mask alone, a linear map what it
+ * reads, and one with frozen weights nothing. */
+static int is_kept(const struct topt_model *m, int x)
+{
+    if (topt_op_turns(&m->op[m->tensor[x].producer]))
+        return 1;
+    for (int i = m->tensor[x].producer + 1; i < m->nops; i++)
+        if (m->op[i].attrs.masked && is_linear(&m->op[i]) &&
+            m->op[i].operand[m->op[i].input[0]].tensor == x)
+            return 1;
+    return 0;
+}
+
 /* Both maps of an adapter named 'stem'; the second's output or -1. */
 static int add_maps(struct trainer *t, const char *stem, int x, int64_t count,
                     int64_t unit)
 {
     char name[NAME + 64];
-    struct topt_attrs a = {.features = t->rank, .features_unit = 1, .uniform = 1};
+    struct topt_attrs a = {.features = t->rank,
+                           .features_unit = 1,
+                           .uniform = 1,
+                           .masked = t->drops,
+                           .written = t->drops && is_kept(t->to, x)};
     struct topt_attrs b = {.features = count, .features_unit = unit, .zero = 1};
     snprintf(name, sizeof name, "%s.lora_a", stem);
     int y = add(t, "linear", name, 1, &x, &a);
@@ -502,7 +522,13 @@ static const char *whole_spec(const struct topt_model *m, const char *spec,
 
 int topt_model_train(struct topt_model **m, const char *spec, struct topt_error *err)
 {
-    struct trainer t = {.from = *m, .err = err};
+    return topt_model_adapt(m, spec, 0, err);
+}
+
+int topt_model_adapt(struct topt_model **m, const char *spec, int drops,
+                     struct topt_error *err)
+{
+    struct trainer t = {.from = *m, .drops = drops, .err = err};
     char room[2 * MAX_SPEC];
     spec = whole_spec(*m, spec, room);
     int rc = train(&t, spec);
