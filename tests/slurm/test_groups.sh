@@ -1,12 +1,14 @@
 #!/bin/bash
 # test_groups.sh - a cluster with two kinds of nodes: a job that sbatch sizes has GPUs of one kind, and says what to type for both;
 # and a plan on both runs as the heterogeneous job that topt client prints, each rank on the kind that the plan has for it.
-# Nodes of the two kinds alternate, so that the order of Slurm's nodes is not that of the plan.
+# Nodes of the two kinds alternate, so that the order of Slurm's nodes is not that of the plan.  Slurm's backfill scheduler alone
+# starts heterogeneous jobs, every 30 seconds where its interval is not set.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/planner.sh"
 need_slurm
 need_planner
-nodes="n1 CPUs=16 RealMemory=4000 Gres=gpu:new:4 Feature=hopper
+nodes="SchedulerParameters=batch_sched_delay=0,bf_interval=1
+n1 CPUs=16 RealMemory=4000 Gres=gpu:new:4 Feature=hopper
 n2 CPUs=16 RealMemory=4000 Gres=gpu:old:4 Feature=ampere
 n3 CPUs=16 RealMemory=4000 Gres=gpu:new:4 Feature=hopper
 n4 CPUs=16 RealMemory=4000 Gres=gpu:old:4 Feature=ampere
@@ -94,5 +96,5 @@ printf '#!/bin/sh\nsrun sh -c '\''echo $SLURM_NODEID $SLURMD_NODENAME'\''\n' >mi
 job=$(sbatch --parsable -o out -N4 --gpus-per-node=4 --ntasks-per-node=1 --constraint="[ampere*2&hopper*2]" mixed.sh 2>err)
 wait_job "$job"
 is "$(sort -n out | cut -d' ' -f2 | tr '\n' ' ')" "n1 n2 n3 n4 " "a job of so many nodes of each feature has them in Slurm's order"
-is "$(settled_nodes)" idle "no node was drained"
+is "$(settled_nodes | grep -c drain)" 0 "no node was drained"
 finish
