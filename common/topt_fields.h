@@ -73,7 +73,10 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "GPU counts to try: whole (divisors of a node, then whole nodes), nodes (whole nodes only), pow2 or any") \
     X(MIN_EFFICIENCY, min_efficiency, SHARE, 0, 1, TOPT_IN_PLAN, ANSWER, SBATCH, "min-efficiency", "E",            \
       "the fewest GPUs", NULL,                                                                                              \
-      "mini-parallelism: use the most GPUs that keep this scaling efficiency (0.8 or 80%)")
+      "mini-parallelism: use the most GPUs that keep this scaling efficiency (0.8 or 80%)")                          \
+    X(GROUPS, groups, LABEL, 0, 255, TOPT_IN_PLAN, ANSWER, SBATCH, "groups", "WHICH",                                \
+      "all; of a job that sbatch sizes one", NULL,                                                                    \
+      "of a profile with groups of unlike GPUs: all (a group, or several together), one (a group by itself), or names of groups, with commas between, to choose among")
 
 /* How much is trained, and at what price. */
 #define TOPT_FIELDS_TRAINING(X)                                                                                        \

@@ -112,6 +112,12 @@ int topt_ask_requeues(const struct topt_ask *ask);
 int topt_ask_check_value(enum topt_ask_option which, const char *value,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Why a job that asks, and has several parts, is refused. */
+#define TOPT_ASK_NO_PARTS                                                                \
+    "the parts of a heterogeneous job can't be sized: give none of them --topt-..., "    \
+    "and "                                                                               \
+    "book what `topt client plan` prints"
+
 /* What becomes of a job without a plan. */
 enum topt_on_error {
     TOPT_ON_ERROR_GPUS, /* it goes as it was asked if that names GPUs; else it is refused */

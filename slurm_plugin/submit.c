@@ -150,8 +150,7 @@ static int submit(spank_t spank, const struct topt_host *host, int is_part,
     if (topt_ask_check(ask, &err))
         return topt_size_refuse(&err);
     if (is_part) {
-        topt_fail(&err, TOPT_ERR_INVAL,
-                  "the parts of a heterogeneous job can't be sized");
+        topt_fail(&err, TOPT_ERR_INVAL, TOPT_ASK_NO_PARTS);
         return topt_size_refuse(&err);
     }
     if (wrong)

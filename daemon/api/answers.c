@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "topt_json.h"
+#include "topt_unequal_text.h"
 #include "topt_text.h"
 
 /* What is said of an answer beside what was found. */
@@ -58,6 +59,24 @@ static struct reply too_many_named(const struct request *q, int64_t nodes,
     return reply_fail(q, NULL, &err);
 }
 
+/* How nodes are given out; and where one of the profile's groups is planned for, and no type of GPUs keeps the job on
+ * its nodes, that. */
+static void add_note(const struct request *q, const json_t *answer, struct topt_text *t)
+{
+    const char *group = topt_json_words_at(answer, "group");
+    int may_stray = *group && !*q->gpu_type;
+    if (!*q->note && !may_stray)
+        return;
+    topt_text_add(t, "TOPT_NOTE=%s%s", q->note, *q->note && may_stray ? "; " : "");
+    if (may_stray)
+        topt_text_add(
+            t,
+            "planned for the GPUs of group '%.40s': name their nodes by --partition or "
+            "--constraint, or their type",
+            group);
+    topt_text_add(t, "\n");
+}
+
 static struct reply plan_text(const struct request *q, const json_t *answer,
                               const char *plan, const struct shown *s)
 {
@@ -77,8 +96,7 @@ static struct reply plan_text(const struct request *q, const json_t *answer,
     }
     if (*q->gpu_type)
         topt_text_add(&t, "TOPT_GPU_TYPE=%s\n", q->gpu_type);
-    if (*q->note)
-        topt_text_add(&t, "TOPT_NOTE=%s\n", q->note);
+    add_note(q, answer, &t);
     if (*q->limit)
         topt_text_add(&t, "TOPT_LIMIT=%s\n", *q->within ? q->within : q->limit);
     add_places(q, answer, &t);
@@ -250,6 +268,19 @@ static int own_plan(const struct request *q, const struct store_answer *a)
     return 0;
 }
 
+/* Lines are of a job that has GPUs of one kind. */
+static struct reply no_lines(const struct request *q, const json_t *answer)
+{
+    struct topt_error err = {0};
+    topt_fail(&err, TOPT_ERR_INFEASIBLE,
+              "it is planned on %lld GPUs of several groups of '%s', and text/plain is "
+              "of a job that "
+              "has GPUs of one kind: ask with groups=one, or for application/json",
+              (long long)json_integer_value(json_object_get(answer, "gpus")),
+              topt_json_words_at(json_object_get(answer, "job"), "hw"));
+    return reply_fail(q, "groups", &err);
+}
+
 static struct reply show_answer(const struct request *q, const struct store_answer *a,
                                 const struct shown *s)
 {
@@ -269,6 +300,8 @@ static struct reply show_answer(const struct request *q, const struct store_answ
         r = csv_reply(q, doc);
     else if (!q->wants_text)
         r = parts(q, a, doc, s);
+    else if (topt_is_unequal(doc))
+        r = no_lines(q, doc);
     else if (q->most && json_integer_value(json_object_get(doc, "gpus")) > q->most)
         r = beyond(q, doc);
     else if (a->plan_id)

@@ -154,10 +154,16 @@ static int refuse_number(struct request *q, const struct site_job *job,
     char other[SITE_NAME];
     topt_fail(&err, TOPT_ERR_INFEASIBLE, "%lld GPUs are more than %s allows",
               (long long)asked->gpus[0], q->limit);
-    if (site_look_elsewhere(q->server->site, job, asked->hw, asked->gpus[0] - 1, other)) {
-        struct topt_error was = err;
+    struct topt_error was = err;
+    if (!strcmp(asked->groups,
+                "one")) /* other partitions may have GPUs of other groups */
+        topt_fail(&err, was.code,
+                  "%s; GPUs of several groups are planned by topt client plan, which "
+                  "prints the job to book",
+                  was.text);
+    else if (site_look_elsewhere(q->server->site, job, asked->hw, asked->gpus[0] - 1,
+                                 other))
         topt_fail(&err, was.code, "%s; partition '%s' would do", was.text, other);
-    }
     *refusal = reply_fail(q, NULL, &err);
     return -1;
 }
@@ -232,6 +238,24 @@ static void keep_one_node(struct site_bound *b, const char *hw)
     b->nodes = b->all_nodes = 1;
 }
 
+/* Parts of a heterogeneous job can't be added to one that is being submitted, and each is a job of its
+ * own to who sizes it. */
+static int one_kind(struct request *q, struct topt_query *asked, struct reply *refusal)
+{
+    struct topt_error err = {0};
+    if (!*asked->groups)
+        strcpy(asked->groups, "one");
+    if (strcmp(asked->groups, "all") && !strchr(asked->groups, ','))
+        return 0;
+    topt_fail(&err, TOPT_ERR_INVAL,
+              "--topt-groups=%.60s: a job that sbatch sizes has GPUs of one kind: ask "
+              "`topt client plan` with "
+              "the same options, which prints the heterogeneous job to book",
+              asked->groups);
+    *refusal = reply_fail(q, "groups", &err);
+    return -1;
+}
+
 int in_slurm_apply(struct request *q, const struct site_job *job,
                    struct topt_query *asked, struct reply *refusal)
 {
@@ -248,6 +272,8 @@ int in_slurm_apply(struct request *q, const struct site_job *job,
     q->nplaces = b.nplaces;
     q->named = b.named;
     struct of_profile p = profile_of(q->server, asked->hw);
+    if (p.has_groups && one_kind(q, asked, refusal))
+        return -1;
     if (p.is_one_node && b.nodes > 1)
         keep_one_node(&b, asked->hw);
     struct nodes n = nodes_of(&b, job, p.gpus, asked);

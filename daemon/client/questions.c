@@ -16,6 +16,7 @@
 #include "topt_label.h"
 #include "topt_plan.h"
 #include "topt_show_plan.h"
+#include "topt_unequal_text.h"
 
 /* ---- showing ----------------------------------------------------------------------------- */
 
@@ -54,9 +55,41 @@ static void show_correction(const json_t *c)
     printf("\n");
 }
 
+/* A line with the heterogeneous job of a plan on several groups, and one that says what is where. */
+static void show_parts(const json_t *slurm)
+{
+    const json_t *part;
+    size_t i, n = json_array_size(json_object_get(slurm, "parts"));
+    printf("slurm     %s\n          parts of a heterogeneous job, ",
+           client_words(slurm, "flags"));
+    json_array_foreach(json_object_get(slurm, "parts"), i, part)
+        printf("%s%s",
+               i == 0      ? ""
+               : i + 1 < n ? ", "
+                           : " and ",
+               client_words(part, "group"));
+    printf(": each also needs the --partition or --constraint of its nodes\n");
+}
+
+/* An answer on several groups of GPUs, as `topt plan` prints it. */
+static int show_groups(const json_t *a)
+{
+    char *text = topt_unequal_text(a), *rows = topt_groups_text(a);
+    fputs(text ? text : "", stdout);
+    fputs(rows ? rows : "", stdout);
+    show_correction(json_object_get(a, "correction"));
+    if (json_object_get(a, "plan_id"))
+        show_parts(json_object_get(a, "slurm"));
+    free(text);
+    free(rows);
+    return 0;
+}
+
 /* The same as `topt plan`, and what to ask next. */
 static int show_plan(const struct client *c, const json_t *a)
 {
+    if (topt_is_unequal(a))
+        return show_groups(a);
     char *hint = hint_line(a, "--min-efficiency ");
     topt_show_plan(a, c->args.output);
     show_correction(json_object_get(a, "correction"));

@@ -348,6 +348,24 @@ function show(a) {
     ...(a.pinned === false ? [el("p", { class: "bad" }, "The server had no room to keep this plan: its number will not be found later.")] : []),
     el("p", { class: "soft" }, rests(a), a.job && a.job.not_searched ? ` Not tried: ${a.job.not_searched}.` : ""));
 }
+/* An answer about several groups of unlike GPUs together: stages that lie on them, or what each takes of the batch and the state. */
+const several = a => Boolean(a.choices && !a.group && a.feasible);
+function groups(a) {
+  const held = r => `${bytes(r.memory_bytes)} of ${bytes(r.memory_limit)}`;
+  const rows = a.stages ? a.stages.map((s, i) => [[`stage ${i + 1}`], [s.group], [s.device], [whole(s.gpus), "n"], [many(s.layers, "layer"), "n"], [time(s.busy_ns), "n"], [held(s), "n"]])
+    : a.groups.map(g => [[g.name], [g.device], [whole(g.gpus), "n"], [many(g.rows, "sample"), "n"], [time(g.time_ns), "n"], [held(g), "n"], [g.strategy, "t"]]);
+  const heads = a.stages ? [["stage"], ["group"], ["GPU"], ["GPUs", "n"], ["layers", "n"], ["busy", "n"], ["memory per GPU", "n"]]
+    : [["group"], ["GPU"], ["GPUs", "n"], ["of the batch", "n"], ["step", "n"], ["memory per GPU", "n"], ["strategy"]];
+  return el("div", { class: "scroll" }, table(heads, rows, ""));
+}
+function showGroups(a) {
+  const parts = a.slurm ? a.slurm.parts.map(p => `${many(p.nodes, "node")} of ${p.group}`).join(", then ") : "";
+  $("said").replaceChildren(...job(a), el("p", { class: "big" }, `${many(a.gpus, "GPU")} of several groups, ${time(a.time_ns)} a step`),
+    el("p", { id: "why" }, a.strategy ? sentence(a.strategy) : "Each group trains on its own share of the batch."), groups(a),
+    ...(a.correction ? [measured(a.correction)] : []),
+    ...(a.plan_id ? [copyable("for Slurm", a.slurm ? a.slurm.flags : ""), el("p", { class: "soft" }, `Parts of a heterogeneous job: ${parts}. Each also needs the partition or the constraint of its nodes.`),
+      copyable("plan", a.plan_id, "plan"), downloads(a.plan_id)] : [el("p", { class: "soft" }, `No plan that all groups run together: ${a.no_plan || ""}`)]));
+}
 function refuse(body) {
   const near = body.nearest;
   $("said").replaceChildren(...job(body), el("p", { class: "big bad" }, body.batches ? "The batch can't be shared" : body.feasible === null ? "Nothing was found that fits" : "It does not fit"),
@@ -700,6 +718,7 @@ async function pick(p) {
 async function detail(p, question, turn, box) {
   try {
     const a = await plan({ ...question, mode: "mini-time", gpus: p.gpus }, turn);
+    if (several(a)) return box.replaceChildren(el("p", {}, `${time(a.time_ns)} a step on several groups:`), groups(a));
     box.replaceChildren(el("p", {}, sentence(a.strategy)), el("p", {}, `${bytes(a.memory_bytes)} per GPU at the peak, of ${bytes(a.memory_limit)} that plans may use${a.verdict ? ` (${a.verdict})` : ""}:`),
       ...memory(a, room(box)), ...stages(a, room(box)), el("p", {}, `${time(a.time_ns)} a step: ${time(a.compute_ns)} compute, ${time(a.network_ns)} exposed communication.`),
       copyable("plan", a.plan_id), downloads(a.plan_id));
@@ -767,7 +786,8 @@ async function answerOf(question, turn) {
 }
 function showAnswer(a) {
   $("answer").hidden = Boolean(a.points); /* mode profiling: a curve, sizes no job */
-  if (a.plan_id) show(a);
+  if (several(a)) showGroups(a);
+  else if (a.plan_id) show(a);
   else if (!a.points) refuse(a);
 }
 /* The answers that a link compares with, asked anew; those that are refused by now are left out. */

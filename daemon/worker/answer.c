@@ -2,6 +2,7 @@
 #include "answer.h"
 #include "documents.h"
 #include "planner.h"
+#include "slurm_job.h"
 #include "topt_json.h"
 
 #include <stdio.h>
@@ -225,21 +226,6 @@ static int do_launch(struct frame *request, struct frame *reply, const char **re
 
 /* ---- searches ---------------------------------------------------------------------- */
 
-/* Options for sbatch that ask for what the plan needs. */
-static json_t *slurm_flags(const json_t *found)
-{
-    long long nodes = json_integer_value(json_object_get(found, "nodes"));
-    long long per = json_integer_value(json_object_get(found, "gpus_per_node"));
-    if (nodes < 1 || per < 1)
-        return json_null();
-    char flags[160];
-    snprintf(flags, sizeof flags,
-             "--nodes=%lld --gpus-per-node=%lld --ntasks-per-node=%lld --ntasks=%lld",
-             nodes, per, per, nodes * per);
-    return json_pack("{s:I, s:I, s:s}", "nodes", (json_int_t)nodes, "gpus_per_node",
-                     (json_int_t)per, "flags", flags);
-}
-
 /* Split the solver's answer into what the store keeps. */
 static int put_answer(const struct topt_query *q, const struct planner_question *pq,
                       json_t *found, struct frame *reply, struct topt_error *err)
@@ -247,8 +233,8 @@ static int put_answer(const struct topt_query *q, const struct planner_question 
     char id[TOPT_ID] = "", *plan_text = NULL;
     int feasible =
         q->kind != TOPT_QUERY_PLAN || json_is_true(json_object_get(found, "feasible"));
-    if (q->kind == TOPT_QUERY_PLAN && feasible) {
-        const json_t *plan = json_object_get(found, "plan");
+    const json_t *plan = json_object_get(found, "plan");
+    if (q->kind == TOPT_QUERY_PLAN && feasible && (plan || !slurm_is_several(found))) {
         if (!plan)
             return topt_fail(err, TOPT_ERR_INTERNAL, "the answer holds no plan");
         if (planner_plan_id(plan, id, err) < 0)
@@ -256,8 +242,10 @@ static int put_answer(const struct topt_query *q, const struct planner_question 
         if (!(plan_text = topt_json_text(plan, 0)))
             return topt_nomem(err, NULL);
         json_object_set_new(found, "plan_id", json_string(id));
-        json_object_set_new(found, "slurm", slurm_flags(found));
+        json_object_set_new(found, "slurm", slurm_job(found, pq->hw));
         json_object_del(found, "plan");
+    } else if (q->kind == TOPT_QUERY_PLAN && feasible) {
+        json_object_set_new(found, "slurm", json_null());
     }
     json_object_set_new(found, "model_id", json_string(pq->model_id));
     json_object_set_new(found, "hw_id", json_string(pq->hw_id));
@@ -302,6 +290,8 @@ static int do_plan(struct planner *planner, struct frame *request, struct watch 
         !strncmp(err->text, "--pin", 5))
         *ret_source =
             "pin"; /* which names the model's operators, so is read with the model */
+    if (rc < 0 && !strncmp(err->text, "--groups", 8))
+        *ret_source = "groups"; /* which are the profile's */
     if (rc < 0 && !strncmp(err->text, "--degrees", 9))
         *ret_source = "degrees"; /* which are of a number of GPUs and a batch */
     if (rc == 0)

@@ -232,11 +232,19 @@ static struct topt_memo *find_memo(struct planner *p, const struct planner_quest
     return m;
 }
 
+/* Curves are of devices like the least of any group, where nobody says of which. */
+static int asks_groups(const struct topt_request *r, const char *which)
+{
+    int says = *which && strcmp(which, "one");
+    return topt_hw_groups(r->hw) ? r->mode != TOPT_PROFILING || says
+                                 : topt_groups_named(which);
+}
+
 static int plan(struct planner *p, const struct planner_question *q,
                 const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
-    if (topt_hw_groups(r->hw) && r->mode != TOPT_PROFILING)
-        return topt_plan_groups(r, 1, ret, err); /* a job of Slurm has GPUs of one kind */
+    if (asks_groups(r, q->query->groups))
+        return topt_plan_groups(r, q->query->groups, ret, err);
     struct topt_memo *m = find_memo(p, q, r);
     if (!m)
         return topt_nomem(err, NULL);

@@ -87,8 +87,7 @@ static int read_line(struct submission *s, int argc, char **argv, int is_kept,
     for (; i < argc; i += n) {
         enum sbatch_use use;
         if (strcmp(argv[i], ":") == 0)
-            return topt_fail(err, TOPT_ERR_INVAL,
-                             "the parts of a heterogeneous job can't be sized");
+            return topt_fail(err, TOPT_ERR_INVAL, TOPT_ASK_NO_PARTS);
         n = sbatch_options_take(&s->options, argc - i, argv + i, &use, err);
         if (n < 0)
             return -1;

@@ -68,8 +68,7 @@ static int take_line(const char *line, size_t len, struct sbatch_options *o,
     for (int i = 0, n = 1; !rc && i < w.n; i += n) {
         enum sbatch_use use = SBATCH_TAKE;
         if (!strcmp(w.at[i], "hetjob") || !strcmp(w.at[i], "packjob"))
-            rc = topt_fail(err, TOPT_ERR_INVAL,
-                           "the parts of a heterogeneous job can't be sized");
+            rc = topt_fail(err, TOPT_ERR_INVAL, TOPT_ASK_NO_PARTS);
         n = rc ? 1 : sbatch_options_take(o, w.n - i, w.at + i, &use, err);
         if (n < 0)
             rc = -1;

@@ -221,7 +221,7 @@ static int show_groups(const struct topt_question *q, const json_t *answer,
 {
     if (q->a.json)
         return topt_cli_write_json(answer, "-", err);
-    int one = json_object_get(answer, "group") != NULL;
+    int one = !topt_is_unequal(answer);
     if (one && q->a.lines)
         return put_lines(answer, q->a.lines, err);
     char *text = one ? NULL : topt_unequal_text(answer), *rows = topt_groups_text(answer);
@@ -238,17 +238,17 @@ static int show_groups(const struct topt_question *q, const json_t *answer,
 static int plan_unequal(struct topt_question *q, struct topt_error *err)
 {
     json_t *answer = NULL;
-    if (q->r.totals.tokens || q->r.totals.samples)
-        return topt_fail(
-            err, TOPT_ERR_USAGE,
-            "--tokens and --samples are for profiles whose devices are alike; "
-            "name one of a single kind");
     if (q->nbatch > 1 || q->batch_auto || q->a.svg)
         return topt_fail(
             err, TOPT_ERR_USAGE,
             "a profile with groups of unlike devices takes one --batch and no --svg");
+    const char *which = q->a.asked.groups;
+    if (q->a.lines && (!strcmp(which, "all") || strchr(which, ',')))
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "--lines are of a job that has GPUs of one kind: --groups one, or its name");
     topt_ask_begin(q);
-    int rc = topt_plan_groups(&q->r, 0, &answer, err);
+    int rc = topt_plan_groups(&q->r, q->a.lines && !*which ? "one" : which, &answer, err);
     topt_ask_end(q, answer);
     const json_t *plan = json_object_get(answer, "plan");
     if (!rc && q->a.output)
@@ -290,7 +290,8 @@ int topt_cmd_plan(int argc, char **argv)
     /* The uniform space takes a hundredth of that, and keeps what it finds where it is not counted. */
     if (!rc && q.r.space == TOPT_SPACE_UNIFORM && q.r.max_work == TOPT_ASK_WORK)
         q.r.max_work = 0;
-    if (!rc && topt_hw_groups(q.hw) && q.nhw < 2) {
+    if (!rc && q.nhw < 2 &&
+        (topt_hw_groups(q.hw) || topt_groups_named(q.a.asked.groups))) {
         int status = plan_unequal(&q, &err);
         topt_ask_fini(&q);
         return status < 0 ? topt_cli_fail("plan", &err) : status;

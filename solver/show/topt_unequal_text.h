@@ -5,6 +5,9 @@
 
 #include <jansson.h>
 
+/* Is a feasible answer about several groups together?  Else it is that about a cluster of like devices. */
+int topt_is_unequal(const json_t *answer);
+
 /* What several groups share, or the stages that lie on them; freed by the caller, NULL without memory. */
 char *topt_unequal_text(const json_t *answer);
 

@@ -8,6 +8,11 @@
 #include "topt_json.h"
 #include "topt_text.h"
 
+int topt_is_unequal(const json_t *answer)
+{
+    return json_object_get(answer, "choices") && !json_object_get(answer, "group");
+}
+
 /* 'shared': what of the state groups share, NULL: nothing. */
 static void add_group(struct topt_text *t, const json_t *g, const char *shared)
 {
@@ -138,10 +143,11 @@ char *topt_unequal_text(const json_t *answer)
     const json_t *groups = json_object_get(answer, "groups"),
                  *equal = json_object_get(answer, "equal"),
                  *job = json_object_get(answer, "job");
-    topt_text_add(
-        &t, "%s, %lld samples per step, on %lld GPUs of %s\n",
-        topt_json_words_at(job, "model"), (long long)topt_json_whole_at(job, "batch"),
-        (long long)topt_json_whole_at(answer, "gpus"), topt_json_words_at(job, "hw"));
+    topt_text_add(&t, "%s, %lld samples per step, on ", topt_json_words_at(job, "model"),
+                  (long long)topt_json_whole_at(job, "batch"));
+    if (json_object_get(answer, "gpus")) /* not where several numbers were looked at */
+        topt_text_add(&t, "%lld GPUs of ", (long long)topt_json_whole_at(answer, "gpus"));
+    topt_text_add(&t, "%s\n", topt_json_words_at(job, "hw"));
     if (!json_is_true(json_object_get(answer, "feasible"))) {
         topt_text_add(&t, "nothing fits: %s\n", topt_json_words_at(answer, "why"));
         return t.s;

@@ -452,6 +452,15 @@ def check_training(browser, server, question):
     ok(not page.complaints(), "no complaint", page.complaints())
 
 
+def check_groups(browser, server, question):
+    """Plans on several groups of unlike GPUs: a pipeline with each stage on one, and shares of the batch."""
+    page = asked(browser, server, 1280, question + "&framework=megatron&pipeline=2&gpus=16")
+    said, rows = text(page, "#said"), page.run("[...document.querySelectorAll('#said tbody tr')].map(e => e.textContent)")
+    ok("16 GPUs of several groups" in said and len(rows) == 2 and sorted(r[7:11] for r in rows) == ["a100", "v100"], "a pipeline over two groups has a row a stage", said)
+    ok("Parts of a heterogeneous job" in said and " : --nodes=1 --gpus-per-node=8" in said, "and the parts of a job in Slurm", said)
+    ok(not page.complaints(), "no complaint", page.complaints())
+
+
 # Distances of neighbouring marks of a kind, in pixels, and how far the line of perfect scaling is above each point.
 MARKS = """(() => {
   const place = e => { const b = e.getBBox(); return b.x + b.width / 2; }, near = list => Math.min(...list.map(place).sort((x, y) => x - y).map((x, i, all) => i ? x - all[i - 1] : 99));
@@ -604,6 +613,7 @@ def main():
             check_compare(browser, real, question)
             check_training(browser, real, question)
             check_marks(browser, real, question)
+            check_groups(browser, real, f"model_id={a['model_id']}&hw=a100-v100&batch=16&seq=64")
             check_downloads(browser, real, question, page.run("location.hash"), folder)
             check_columns(browser, real, question)
             check_words(browser, real, question)

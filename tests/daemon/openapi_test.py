@@ -41,7 +41,7 @@ LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_s
 SAMPLES = {"hw": ["lab-cpu"], "min_efficiency": ["80%", "0.8", "80"], "offload_fraction": ["0.8", "50%"],
            "offload": ["optimizer", "parameters", "activations", "core_attn,attn_proj"],  # no framework has all
            "train": ["all", "lora:4"], "algorithm": ["ft", "data-parallel"],
-           "pin": ["h0.qkv=b:1"], "degrees": ["mbs=1"], "gpus_per_node": [4, 8], "tokens": ["1.5T", 2000], "samples": ["300k", 2000], "currency": ["EUR"],
+           "pin": ["h0.qkv=b:1"], "groups": ["all", "one"], "degrees": ["mbs=1"], "gpus_per_node": [4, 8], "tokens": ["1.5T", 2000], "samples": ["300k", 2000], "currency": ["EUR"],
            "model_id": ["small", "model of the test"], "name": ["x/config.json", "é"], "fields": ["gpus", "feasible,points,plan"],
            # Of a job in Slurm, where no scontrol says what there is.
            "slurm_partition": ["gpu", "gpu,long"], "slurm_constraint": ["a&b"], "slurm_nodelist": ["n[1-3],gpu7"], "slurm_gpu_type": ["a100"],

@@ -205,7 +205,8 @@ static void test_bound(void)
     kept_fini(&k);
 }
 
-/* A job has GPUs of one kind: of two groups the better one, which is said. */
+/* Groups of unlike GPUs: of a job that has GPUs of one kind the better one, which is said; else both, as the command
+ * line has them. */
 static void test_groups(void)
 {
     struct topt_error err = {0};
@@ -219,7 +220,7 @@ static void test_groups(void)
     hw = topt_json_text(mixed, 0);
     struct planner *before = planner;
     planner = planner_create(); /* the other one keeps the profile of that name */
-    char *text = ask("{\"batch\":16,\"seq\":64}", &searched);
+    char *text = ask("{\"batch\":16,\"seq\":64,\"groups\":\"one\"}", &searched);
     a = json_loads(text, 0, NULL);
     const char *why = json_string_value(json_object_get(a, "why")),
                *group = json_string_value(json_object_get(a, "group"));
@@ -233,6 +234,21 @@ static void test_groups(void)
     free(text);
     text = ask("{\"batch\":16,\"seq\":64,\"mode\":\"profiling\"}", NULL);
     ok(strstr(text, "points") != NULL, "curves are of devices like the least");
+    free(text);
+    text = ask(
+        "{\"batch\":16,\"seq\":64,\"gpus\":16,\"framework\":\"megatron\",\"pipeline\":2}",
+        NULL);
+    a = json_loads(text, 0, NULL);
+    ok(json_array_size(json_object_get(a, "stages")) == 2 && json_object_get(a, "plan") &&
+           !json_object_get(a, "group"),
+       "a pipeline over both: %.200s", text);
+    json_decref(a);
+    free(text);
+    text = ask("{\"batch\":16,\"seq\":64,\"groups\":\"v100\"}", NULL);
+    a = json_loads(text, 0, NULL);
+    group = json_string_value(json_object_get(a, "group"));
+    ok(group && !strcmp(group, "v100"), "a group by its name: %.200s", text);
+    json_decref(a);
     free(text);
     free(hw);
     json_decref(mixed);

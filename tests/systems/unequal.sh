@@ -53,6 +53,18 @@ check "it is explained as the slowest group takes it"
 # shellcheck disable=SC2086
 refused 2 'no groups of mixed have 5 devices in numbers that are booked: 2 of fast, 2 of slow' "$topt" plan gpt.json --hw mixed.json --gpus 5 $ask
 check "more devices than there are"
+# shellcheck disable=SC2086
+"$topt" plan gpt.json --hw three.json $ask --groups slow,slowest --json >plan 2>err && grep -q '"group": *"slow"' plan && ! grep -q '"fast"' plan
+check "groups by name: the others are not asked about"
+# shellcheck disable=SC2086
+"$topt" plan gpt.json --hw mixed.json $ask --lines plan >out 2>err && grep -q '^TOPT_WHY=.*GPUs of group fast, as one job takes GPUs of one kind' out
+check "lines for sbatch are of one group"
+# shellcheck disable=SC2086
+refused 2 'lines are of a job that has GPUs of one kind' "$topt" plan gpt.json --hw mixed.json $ask --lines plan --groups fast,slow
+check "... and not of several"
+# shellcheck disable=SC2086
+refused 2 "there is no group 'fst' in mixed: it has fast, slow" "$topt" plan gpt.json --hw mixed.json $ask --groups fst
+check "an unknown group"
 cat >llama.json <<'END'
 {"model_type":"llama","hidden_size":256,"num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":4,
  "intermediate_size":1024,"vocab_size":8000,"hidden_act":"silu","tie_word_embeddings":false}

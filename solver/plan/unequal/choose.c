@@ -24,7 +24,8 @@ struct device_counts {
 
 struct choosing {
     const struct topt_request *request;
-    int n, devices[TOPT_HW_GROUPS];
+    int n, devices[TOPT_HW_GROUPS]; /* 0: the group is not asked about */
+    int one_kind;                   /* groups by themselves alone */
     /* several groups together, by their number of devices; owned */
     struct device_counts *list;
     int nlist;
@@ -112,12 +113,15 @@ static int ask_one(struct choosing *c, int group, struct topt_error *err)
     json_t *answer = NULL;
     k.of[group] = c->devices[group];
     r.hw = topt_hw_group(c->request->hw, group);
-    if (r.gpus > c->devices[group])
+    if (!c->devices[group] || r.gpus > c->devices[group])
         return 0;
     if (r.memory_limit > topt_hw_memory_bytes(r.hw))
         r.memory_limit = 0;
     if (r.max_gpus > c->devices[group])
         r.max_gpus = 0;
+    int nodes = 0, each;
+    if (!c->one_kind && r.gpus && !topt_request_grid(&r, r.gpus, &nodes, &each))
+        return 0; /* several together may have as many */
     if (topt_plan(&r, &answer, err))
         return topt_wrap(err, "%s", topt_hw_name(r.hw));
     return take(c, &k, answer, err);
@@ -131,8 +135,10 @@ static struct topt_hw *profile_of(const struct choosing *c, const struct device_
 {
     json_t *doc = topt_hw_to_json(c->request->hw), *some = json_array();
     const json_t *groups = json_object_get(doc, "groups");
+    int whole = 1;
     for (int i = 0; i < c->n; i++) {
         json_t *group = json_array_get(groups, (size_t)i);
+        whole &= k->of[i] == topt_hw_group_devices(c->request->hw, i);
         if (!k->of[i])
             continue;
         if (k->of[i] < c->devices[i])
@@ -140,7 +146,7 @@ static struct topt_hw *profile_of(const struct choosing *c, const struct device_
         json_array_append(some, group);
     }
     json_object_set_new(doc, "groups", some);
-    if (!is_all(c, k)) { /* as the least of these groups, as they are now */
+    if (!whole) { /* as the least of these groups, as they are now */
         static const char *const joined[] = {"device", "links", "nodes", "gpus_per_node",
                                              "collective"};
         for (size_t i = 0; i < sizeof joined / sizeof *joined; i++)
@@ -187,17 +193,28 @@ static int by_number(const void *x, const void *y)
     return -memcmp(a->of, b->of, sizeof a->of); /* more of the first groups first */
 }
 
+/* How many choices there are for a group: none of it, or one of 'n' numbers, or, where 'whole', all of it. */
+static int64_t options_of(const struct choosing *c, int group, int n, int whole)
+{
+    return !c->devices[group] ? 1 : whole ? 2 : n + 1;
+}
+
+static int64_t ways_of(const struct choosing *c, const int *n, int whole)
+{
+    int64_t ways = 1;
+    for (int i = 0; i < c->n; i++)
+        ways *= options_of(c, i, n[i], whole);
+    return ways;
+}
+
 /* All ways to take numbers of two groups and more: of each none, or one of the 'n' that people book,
  * 'of'; of many groups, whole ones alone. */
 static int list_counts(struct choosing *c, int64_t *const *of, const int *n,
                        struct topt_error *err)
 {
     enum { MOST = 4096 };
-    int64_t ways = 1;
-    for (int i = 0; i < c->n; i++)
-        ways *= n[i] + 1;
-    int whole = ways > MOST;
-    ways = whole ? (int64_t)1 << c->n : ways;
+    int whole = ways_of(c, n, 0) > MOST;
+    int64_t ways = ways_of(c, n, whole);
     c->list = calloc((size_t)ways, sizeof *c->list);
     if (!c->list)
         return topt_nomem(err, "numbers of groups");
@@ -205,7 +222,7 @@ static int list_counts(struct choosing *c, int64_t *const *of, const int *n,
         struct device_counts k = {.all = 0};
         int64_t left = way;
         for (int i = 0; i < c->n; i++) {
-            int64_t options = whole ? 2 : n[i] + 1, at = left % options;
+            int64_t options = options_of(c, i, n[i], whole), at = left % options;
             left /= options;
             k.of[i] = !at ? 0 : whole ? c->devices[i] : (int)of[i][at - 1];
             k.all += k.of[i];
@@ -260,12 +277,12 @@ static int promises(const struct choosing *c, const struct device_counts *k)
 
 /* Ask about each group by itself; then about the ways to have a given number of devices, or else
  * until one holds the job. */
-static int ask_all(struct choosing *c, int one_kind, struct topt_error *err)
+static int ask_all(struct choosing *c, struct topt_error *err)
 {
     for (int i = 0; i < c->n; i++)
         if (ask_one(c, i, err))
             return -1;
-    if (one_kind)
+    if (c->one_kind)
         return 0;
     if (find_counts(c, err))
         return -1;
@@ -277,8 +294,9 @@ static int ask_all(struct choosing *c, int one_kind, struct topt_error *err)
     return 0;
 }
 
-static int check(const struct topt_request *r, struct topt_error *err)
+static int check(const struct choosing *c, struct topt_error *err)
 {
+    const struct topt_request *r = c->request;
     if (r->mode == TOPT_PROFILING || r->ngpu_list > 1)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "of groups of unlike devices one plan is made: no --mode "
@@ -287,40 +305,55 @@ static int check(const struct topt_request *r, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "shares of unlike devices are searched by ft alone: no "
                          "--algorithm");
+    if (!c->one_kind && (r->totals.tokens || r->totals.samples))
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "--tokens and --samples are for GPUs of one kind: --groups one, or "
+            "the name of one");
     return 0;
 }
+
+/* A question about groups by themselves leaves this out. */
+static const char together[] =
+    "several together need --groups all, of topt plan, or of topt client plan, which "
+    "prints the job of Slurm";
 
 /* Groups that were not asked as they have not so many devices leave nothing to answer. */
 static int none_asked(const struct choosing *c, struct topt_error *err)
 {
     struct topt_text t = {0};
+    const struct topt_request *r = c->request;
     for (int i = 0; i < c->n; i++)
-        topt_text_add(&t, "%s%d of %s", i ? ", " : "", c->devices[i],
-                      topt_hw_name(topt_hw_group(c->request->hw, i)));
+        if (c->devices[i])
+            topt_text_add(&t, "%s%d of %s", t.len ? ", " : "", c->devices[i],
+                          topt_hw_name(topt_hw_group(r->hw, i)));
     topt_fail(err, TOPT_ERR_USAGE,
-              "no groups of %s have %lld devices in numbers that are booked: %s",
-              topt_hw_name(c->request->hw),
-              (long long)(c->request->gpus ? c->request->gpus : c->request->max_gpus),
-              t.s ? t.s : "");
+              "no %s of %s %s %lld devices in numbers that are booked: %s%s%s",
+              c->one_kind ? "group" : "groups", topt_hw_name(r->hw),
+              c->one_kind ? "has" : "have", (long long)(r->gpus ? r->gpus : r->max_gpus),
+              t.s ? t.s : "", c->one_kind ? "; " : "", c->one_kind ? together : "");
     topt_text_fini(&t);
     return -1;
 }
 
-static json_t *nothing_fits(const struct choosing *c, int one_kind)
+static json_t *nothing_fits(const struct choosing *c)
 {
     if (json_array_size(c->rows) == 1) /* then it knows why */
         return json_incref(c->unfit);
-    return json_pack("{s:b, s:s, s:o, s:o}", "feasible", 0, "why",
-                     one_kind ? "no group of like devices holds it, and one job takes "
-                                "GPUs of one kind; topt plan shares it between groups"
-                              : "neither a group by itself nor groups together hold it",
-                     "job", topt_request_job(c->request), "assumed",
-                     topt_request_assumed(c->request));
+    return json_pack(
+        "{s:b, s:o, s:o, s:o}", "feasible", 0, "why",
+        c->one_kind
+            ? json_sprintf("no group by itself holds it; %s", together)
+            : json_string("neither a group by itself nor groups together hold it"),
+        "job", topt_request_job(c->request), "assumed", topt_request_assumed(c->request));
 }
 
-static struct choosing choosing_of(const struct topt_request *r)
+static struct choosing choosing_of(const struct topt_request *r, int one_kind)
 {
-    struct choosing c = {.request = r, .n = topt_hw_groups(r->hw), .rows = json_array()};
+    struct choosing c = {.request = r,
+                         .n = topt_hw_groups(r->hw),
+                         .one_kind = one_kind,
+                         .rows = json_array()};
     for (int i = 0; i < c.n; i++)
         c.devices[i] = topt_hw_group_devices(r->hw, i);
     return c;
@@ -334,18 +367,58 @@ static void close_choosing(struct choosing *c)
     free(c->list);
 }
 
-int topt_plan_groups(const struct topt_request *r, int one_kind, json_t **ret,
+int topt_groups_named(const char *which)
+{
+    return *which && strcmp(which, "all") && strcmp(which, "one");
+}
+
+static int no_group(const struct choosing *c, const char *name, struct topt_error *err)
+{
+    struct topt_text t = {0};
+    for (int i = 0; i < c->n; i++)
+        topt_text_add(&t, "%s%s", i ? ", " : ": it has ",
+                      topt_hw_name(topt_hw_group(c->request->hw, i)));
+    topt_fail(err, TOPT_ERR_USAGE, "--groups: there is no group '%.60s' in %s%s", name,
+              topt_hw_name(c->request->hw), t.s ? t.s : ", whose devices are alike");
+    topt_text_fini(&t);
+    return -1;
+}
+
+/* Only the groups of these names are asked about. */
+static int keep_named(struct choosing *c, const char *names, struct topt_error *err)
+{
+    int kept[TOPT_HW_GROUPS] = {0}, n = 0, rc;
+    const char *at = NULL;
+    char word[80];
+    while ((rc = topt_list_next(names, &at, word, sizeof word, err)) > 0) {
+        int i = 0;
+        while (i < c->n && strcmp(topt_hw_name(topt_hw_group(c->request->hw, i)), word))
+            i++;
+        if (i == c->n)
+            return no_group(c, word, err);
+        kept[i] = 1;
+        n++;
+    }
+    for (int i = 0; i < c->n; i++)
+        c->devices[i] = kept[i] ? c->devices[i] : 0;
+    c->one_kind = n == 1;
+    return rc ? topt_wrap(err, "--groups") : 0;
+}
+
+int topt_plan_groups(const struct topt_request *r, const char *which, json_t **ret,
                      struct topt_error *err)
 {
-    struct choosing c = choosing_of(r);
+    struct choosing c = choosing_of(r, !strcmp(which, "one"));
+    int names = topt_groups_named(which);
     *ret = NULL;
-    int rc =
-        c.rows ? check(r, err) || ask_all(&c, one_kind, err) : topt_nomem(err, "groups");
+    int rc = !c.rows ? topt_nomem(err, "groups")
+                     : (names && keep_named(&c, which, err)) || check(&c, err) ||
+                           ask_all(&c, err);
     if (!rc && !json_array_size(c.rows))
         rc = none_asked(&c, err);
     if (!rc) {
-        *ret = c.best ? json_incref(c.best) : nothing_fits(&c, one_kind);
-        if (one_kind && c.best) /* for doors that give one job one kind of GPUs */
+        *ret = c.best ? json_incref(c.best) : nothing_fits(&c);
+        if (c.one_kind && !names && c.best) /* nobody has said which */
             json_object_set_new(
                 *ret, "why",
                 json_sprintf("%s; GPUs of group %s, as one job takes GPUs of one kind",
@@ -371,10 +444,10 @@ static const struct topt_hw *largest_group(const struct choosing *c)
     return best;
 }
 
-static int find_profile(struct choosing *c, int one_kind, const struct topt_hw **ret,
+static int find_profile(struct choosing *c, const struct topt_hw **ret,
                         struct topt_hw **ret_own, struct topt_error *err)
 {
-    if (ask_all(c, one_kind, err))
+    if (ask_all(c, err))
         return -1;
     if (c->best && groups_in(c, &c->taken) > 1) {
         *ret = *ret_own = profile_of(c, &c->taken, err);
@@ -392,7 +465,7 @@ int topt_groups_profile(const struct topt_request *r, int one_kind,
                         struct topt_error *err)
 {
     struct topt_request at = *r;
-    struct choosing c = choosing_of(&at);
+    struct choosing c = choosing_of(&at, one_kind);
     int64_t all = 0;
     at.mode = TOPT_MINI_TIME;
     at.algorithm = NULL;
@@ -401,7 +474,7 @@ int topt_groups_profile(const struct topt_request *r, int one_kind,
         all += c.devices[i];
     const struct topt_hw *found = r->hw;
     int rc = !c.rows                 ? topt_nomem(err, "groups")
-             : c.n && r->gpus != all ? find_profile(&c, one_kind, &found, ret_own, err)
+             : c.n && r->gpus != all ? find_profile(&c, &found, ret_own, err)
                                      : 0;
     close_choosing(&c);
     if (!rc)

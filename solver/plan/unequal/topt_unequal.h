@@ -25,11 +25,14 @@ int topt_plan_unequal(const struct topt_request *r, json_t **ret,
  * fastest of so many; a group by itself, or numbers of several that people book.
  *  0 and '*ret' the answer, a new reference: that of topt_plan about the group "group", or that of
  *    topt_plan_unequal, both with "choices", [{"groups", "gpus", "feasible", "time_ns"}], what was
- *    asked, and where not all devices of several groups, "gpus_of" each; 'one_kind': groups by
- *    themselves alone, for who gives one job one kind of GPUs;
- * -1: as topt_plan; USAGE where no groups have as many devices as are asked for. */
-int topt_plan_groups(const struct topt_request *r, int one_kind, json_t **ret,
+ *    asked, and where not all devices of several groups, "gpus_of" each;
+ * -1: as topt_plan; USAGE where no groups have as many devices as are asked for, or there is no group
+ *     of that name.
+ * 'which', the field "groups" of a question: "" or "all"; "one": groups by themselves alone, for who gives
+ * one job one kind of GPUs; or names with commas between, of those that are chosen among. */
+int topt_plan_groups(const struct topt_request *r, const char *which, json_t **ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
+int topt_groups_named(const char *which); /* does it have names? */
 
 /* The profile of so many devices (r->gpus), for questions about one profile: '*ret' is the whole where
  * all of its devices are asked for, or where it has no groups; else the group in which so many are
