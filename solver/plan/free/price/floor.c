@@ -178,5 +178,9 @@ int topt_problem_floor(struct topt_problem *p, const struct topt_stage_units *un
         topt_table_fini(&p->table[--p->ntables]);
     p->options.expert = own;
     p->nchoices = nchoices;
+    if (rc) {
+        free(ret->unit);
+        *ret = (struct topt_floor){.some = 0};
+    }
     return rc;
 }
