@@ -157,21 +157,22 @@ struct topt_cost topt_problem_lower_bound(const struct topt_problem *p);
 struct topt_floor {
     int some; /* topt_problem_has_choices() */
     int64_t kept_bytes;
-    /* Without what adds the gradients of micro-batches up, as ranks need not that shard them; and with that. */
+    /* pass[0] leaves out the kernels that add a micro-batch's gradients to those of the micro-batches before, which ranks
+     * that shard gradients do not start; pass[1] has them.  'layer_ns' is of the layer (topt_stage_units) that takes least,
+     * 'last_ns' of the last unit. */
     struct topt_floor_time {
-        int64_t ns;
-        int64_t layer_ns,
-            last_ns; /* of it, the layer (topt_stage_units) that takes least, and the last unit */
+        int64_t ns, layer_ns, last_ns;
     } pass[2];
     int nunits;
-    struct topt_floor_unit { /* in the model's order */
+    /* The units in the model's order; owned.  'ns' as in 'pass'; 'pass_ns' of forward and of backward, without these
+     * kernels; 'tokens_ns' is the least time, forward and backward, in which tokens go to experts and back, and
+     * 'most_tokens_ns' the most of both. */
+    struct topt_floor_unit {
         int64_t kept_bytes, ns[2];
-        /* Forward and backward, the latter without what adds gradients up; and the time in which tokens go to experts
-         * and back, at least, and at most of both. */
         int64_t pass_ns[2], tokens_ns[2], most_tokens_ns;
-    } * unit; /* owned */
-    int64_t
-        scalar_ns; /* in which all its data ranks add a number up; the floor's owner sets it */
+    } * unit;
+    /* In which all data ranks of the problem add one number up; who owns the floor sets it. */
+    int64_t scalar_ns;
 };
 /* That of the problem with experts on such axes, of a problem without bounds in its prices; 'units' are its model's. */
 int topt_problem_floor(struct topt_problem *p, const struct topt_stage_units *units,

@@ -106,9 +106,10 @@ const struct topt_memo_entry *topt_floor_find(struct topt_memo *memo,
     return x;
 }
 
-/* Of the adding up of gradients in the floor's passes, the part in those of degrees: ranks that shard gradients have none
- * to add up; others have from the second micro-batch on, which is another part of few than of many. */
-static double adds(const struct topt_memo_entry *floor, const struct topt_degrees *d)
+/* Which part of the time in which the floor's passes add gradients up do passes of these degrees take?  None if ranks shard
+ * gradients; else all micro-batches but the first one add theirs, and the floor may have more micro-batches. */
+static double share_of_adding(const struct topt_memo_entry *floor,
+                              const struct topt_degrees *d)
 {
     double u = (double)d->micro_batches, of = (double)floor->degrees.micro_batches;
     return d->level >= TOPT_ZERO_GRADIENT || of <= 1 ? 0 : (1 - 1 / u) / (1 - 1 / of);
@@ -119,7 +120,8 @@ static double with(double share, int64_t without, int64_t with)
     return (double)without + share * (double)(with - without);
 }
 
-/* More data ranks than degrees have may take longer to add up what there is of a unit for all of them, such as a mean. */
+/* If the floor has more data ranks than the degrees, a collective over all of them in a unit's pass, such as that of a mean,
+ * takes longer there: the time by which a pass of a unit is taken to be shorter. */
 static double less_ns(const struct topt_memo_entry *floor, const struct topt_degrees *d)
 {
     return d->data < floor->degrees.data ? (double)floor->floor.scalar_ns : 0;
@@ -129,7 +131,7 @@ struct topt_pass_times topt_floor_times(const struct topt_memo_entry *floor,
                                         const struct topt_degrees *d)
 {
     const struct topt_floor_time *t = floor->floor.pass;
-    double of = (double)floor->degrees.micro_batches, share = adds(floor, d);
+    double of = (double)floor->degrees.micro_batches, share = share_of_adding(floor, d);
     double less = 2 * less_ns(floor, d); /* forward and backward */
     int64_t tokens = 0;
     for (int i = 0; i < floor->floor.nunits; i++)
@@ -155,9 +157,9 @@ void topt_floor_units(const struct topt_memo_entry *floor,
                       struct topt_unit_sums *ret)
 {
     double u = (double)d->micro_batches, of = (double)floor->degrees.micro_batches;
-    double share = adds(floor, d), less = less_ns(floor, d);
+    double share = share_of_adding(floor, d), less = less_ns(floor, d);
     uint8_t links = token_links(&grid->mesh, d);
-    int comes = d->level >= TOPT_ZERO_PARAM; /* parameters, forward */
+    int comes_forward = d->level >= TOPT_ZERO_PARAM;
     for (int i = 0; i < floor->floor.nunits; i++) {
         const struct topt_floor_unit *x = &floor->floor.unit[i];
         int64_t gather[TOPT_LINK_COUNT];
@@ -173,9 +175,10 @@ void topt_floor_units(const struct topt_memo_entry *floor,
             double all =
                 (double)x->pass_ns[back] + back * share * (double)(x->ns[1] - x->ns[0]);
             ns[TOPT_LINK_COUNT] = (int64_t)fmax(all / of - less, 0);
-            for (int k = 0; k < TOPT_LINK_COUNT;
-                 k++) /* backward they come, or gradients go */
-                ns[k] = (back || comes) * gather[k] + (links >> k & 1) * (int64_t)tokens;
+            /* Backward, parameters come once more, or gradients go where they are sharded. */
+            int comes = back || comes_forward;
+            for (int k = 0; k < TOPT_LINK_COUNT; k++)
+                ns[k] = comes * gather[k] + (links >> k & 1) * (int64_t)tokens;
         }
     }
     ret[floor->floor.nunits] = (struct topt_unit_sums){.stays = 0};

@@ -945,9 +945,10 @@ static int find_least_units(struct fold *f, const struct candidate *c, int recom
     return 1;
 }
 
-/* Limits that the least of units has to exceed: where it says how layers are cut, these are near the cuts of strategies, and
- * a hundredth is left for that, and more of time where a stage has several chunks.  What a device can't hold is cut for
- * memory, so that no less says anything. */
+/* Bounds by units cut layers by the least time of each, a strategy by its own times.  The two cuts are near each other: for
+ * the difference a margin is left, one percent of memory, and two percent of time, or six where a stage has several chunks.
+ * A strategy that its device can't hold is cut once more, for memory, so that a bound below the device's memory says
+ * nothing. */
 static int64_t memory_margin(const struct fold *f)
 {
     int64_t bytes = topt_hw_memory_bytes(f->s->request->hw);
@@ -959,7 +960,7 @@ static int time_percent(const struct candidate *c)
     return c->degrees.virtual_stages > 1 ? 106 : 102;
 }
 
-/* Do units exceed these? */
+/* Do units exceed such limits (0: none) over a candidate's stages?  1, 0, or -1: failed. */
 static int exceed(struct fold *f, const struct candidate *c, struct topt_unit_sums *unit,
                   int64_t memory, int64_t time, struct topt_strategy_cost *ret)
 {
@@ -970,6 +971,7 @@ static int exceed(struct fold *f, const struct candidate *c, struct topt_unit_su
                               f->err);
 }
 
+/* Are candidates bounded by units?  1 with room for these in f->unit, 0, or -1 without memory. */
 static int may_bound(struct fold *f)
 {
     const struct topt_request *r = f->s->request;
@@ -979,7 +981,7 @@ static int may_bound(struct fold *f)
     return f->unit || (f->unit = units_room(f)) ? 1 : -1;
 }
 
-/* Bound a candidate anew by the least of each unit: 1 where that shows that it can't be held. */
+/* Bound a candidate once more, by the least of each unit: 1 if no strategy of it fits, 0, or -1: failed. */
 static int sharpen(struct fold *f, struct candidate *c)
 {
     struct topt_strategy_cost cost;
@@ -996,7 +998,7 @@ static int sharpen(struct fold *f, struct candidate *c)
     return rc;
 }
 
-/* ... and put it where it belongs among those from 'i' on; -1, failed. */
+/* Bound candidate 'i' so, and put it where it then belongs in the order of bounds; -1: failed. */
 static int refine(struct fold *f, struct candidates *all, int i)
 {
     struct candidate c = all->at[i];
@@ -1008,7 +1010,8 @@ static int refine(struct fold *f, struct candidates *all, int i)
     return rc < 0 ? -1 : 0;
 }
 
-/* ... and those that recompute the first layers of each chunk: as many as memory needs take too long? */
+/* Does a candidate take too long if it recomputes only as many first layers of each chunk as have to be for it to fit?  By
+ * the least of each unit with and without recomputation: 1, 0, or -1: failed. */
 static int is_first_hopeless(struct fold *f, const struct candidate *c)
 {
     struct topt_unit_sums *with = units_room(f), *without = units_room(f);
