@@ -408,23 +408,27 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
                                               const struct topt_micro *t,
                                               struct topt_error *err)
 {
-    struct topt_grid_settings *at = s->settings;
+    struct topt_grid_settings **link = &s->settings, *at;
     int rest_f32 = t->settings.rest_f32 && v->level < TOPT_ZERO_PARAM;
     int tables = t->tables ? v->level : TOPT_ZERO_NONE;
     int ring = v->context > 1 && s->request->framework->context & TOPT_CONTEXT_RING;
     enum topt_merge merge = v->context > 1 ? t->settings.merge : TOPT_MERGE_NONE;
     int64_t shards = tables ? (int64_t)topt_degrees_shard(v) * v->context : 0;
-    while (at && (at->settings.micro_batches != v->micro_batches ||
-                  at->settings.rest_f32 != rest_f32 || at->settings.tables != tables ||
-                  at->settings.ring != ring || at->settings.merge != merge ||
-                  at->settings.table_shards != shards ||
-                  at->settings.by_schedule != v->by_schedule ||
-                  at->settings.stages != v->stages ||
-                  at->settings.stage_chunks != v->virtual_stages ||
-                  at->settings.order != v->order))
-        at = at->next;
-    if (at)
-        return at;
+    while ((at = *link) &&
+           (at->settings.micro_batches != v->micro_batches ||
+            at->settings.rest_f32 != rest_f32 || at->settings.tables != tables ||
+            at->settings.ring != ring || at->settings.merge != merge ||
+            at->settings.table_shards != shards ||
+            at->settings.by_schedule != v->by_schedule ||
+            at->settings.stages != v->stages ||
+            at->settings.stage_chunks != v->virtual_stages ||
+            at->settings.order != v->order))
+        link = &at->next;
+    if (at) { /* those that were asked for last are asked for next: they stand first */
+        *link = at->next;
+        at->next = s->settings;
+        return s->settings = at;
+    }
     at = calloc(1, sizeof *at);
     if (!at) {
         topt_nomem(err, "the search");

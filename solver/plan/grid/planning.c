@@ -291,9 +291,14 @@ struct topt_micro *topt_planning_at(struct topt_planning *m, const struct topt_d
                                     struct topt_error *err)
 {
     const struct topt_model *whole = topt_planning_model(m, d);
-    int i = whole == m->request->model ? 0 : m->n;
-    while (m->at[i].batches != d->micro_batches)
+    int i = whole == m->request->model ? 0 : m->n, end = i + m->n;
+    while (i < end && m->at[i].batches != d->micro_batches)
         i++;
+    if (i == end) {
+        topt_fail(err, TOPT_ERR_INTERNAL, "%lld micro-batches are none of the request's",
+                  (long long)d->micro_batches);
+        return NULL;
+    }
     struct topt_micro *t = &m->at[i];
     pthread_mutex_lock(&m->lock);
     int rc = t->model ? 0 : make_micro(m->request, whole, t, err);

@@ -31,7 +31,17 @@ static int floor_ranks(const struct topt_grid_search *grid, const struct topt_de
     return (int)(topt_max(devices, shares) / ranks);
 }
 
-/* Their own, where pins name axes, data ranks share what rests on the host, or devices are unlike. */
+/* Is it one of the request's numbers of micro-batches, of which each has a model? */
+static int is_listed(const struct topt_planning *m, int64_t micro_batches)
+{
+    for (int i = 0; i < m->n; i++)
+        if (m->at[i].batches == micro_batches)
+            return 1;
+    return 0;
+}
+
+/* The degrees of the problem that has the floor of 'd': their own, where pins name axes, data ranks share what rests on the
+ * host, devices are unlike, or no other number of micro-batches is at hand. */
 static struct topt_degrees floor_of(const struct topt_grid_search *grid,
                                     const struct topt_degrees *d)
 {
@@ -41,8 +51,12 @@ static struct topt_degrees floor_of(const struct topt_grid_search *grid,
     ret.order = TOPT_ORDER_1F1B;
     if (r->pin || r->settings.offload || r->unlike.parts)
         return ret;
-    ret.data = floor_ranks(grid, d);
-    ret.micro_batches = d->micro_batches * d->data / ret.data;
+    int data = floor_ranks(grid, d);
+    int64_t samples = d->micro_batches * d->data;
+    if (samples % data || !is_listed(grid->planning, samples / data))
+        return ret;
+    ret.data = data;
+    ret.micro_batches = samples / data;
     ret.level = ret.shard = 0;
     return ret;
 }
