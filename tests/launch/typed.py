@@ -327,7 +327,14 @@ def plainly(line):
 
 
 limits = "tests/slurm/test_limits.sh"
+groups = "tests/slurm/test_groups.sh" # of nodes of two kinds, which this Slurm does not have
 RULES = (
+    (r"topt client add-hw ampere-hopper", by(groups, "client add-hw hw.json")),
+    (r"sbatch .*--topt-hw=ampere-hopper", by(groups, "--topt-gpus=16")),
+    (r"topt client plan config\.json --hw ampere-hopper", by(groups, "client plan model.json")),
+    (r"topt client get-plan p-\.\.\.", by(groups, "client get-plan")),
+    (r"cat job\.sh|export MASTER_ADDR=\$\(scontrol|srun --het-group=0,1 sh -c", by(groups, "srun --het-group=0,1 sh -c")),
+    (r"sbatch -p ampere .* : -p hopper", by(groups, 'runs "by partitions"')),
     (r"deploy/quickstart\.sh|deploy/test\.sh", cannot("it takes minutes")),
     (r"cmake ", cannot("it is how this was built")),
     (r"git clone", cannot("the address is yours")),

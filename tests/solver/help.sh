@@ -97,6 +97,7 @@ given() # OPTION: the value whose effect its default words are
         --space) echo uniform ;;
         --memory) echo 76GiB ;;
         --min-efficiency) echo 0 ;;
+        --groups) echo all ;;
         --threads) echo 1 ;;
         --seconds) echo none ;;
         --epsilon) echo 0 ;;
