@@ -56,7 +56,7 @@ for more in "${others[@]}"; do
     ok $? "$more: from the memo of the problem, without a search"
     cp "$dir/body" "$dir/answer${more// /_}"
 done
-ask POST "/v1/plan?batch=8&seq=64&max_gpus=4&hw=$hw&tokens=1B&price=2" --data-binary "@$dir/config.json"
+ask POST "/v1/plan?batch=8&seq=64&max_gpus=4&hw=$hw&tokens=1B&price=2&wait_ms=60000" --data-binary "@$dir/config.json"
 check "the cost of a whole training" 200 '"training_cost":'
 ask POST "/v1/plan?batch=8&seq=64&hw=$hw&price=2" --data-binary "@$dir/config.json"
 check "no price without its length" 400 'say how long it is.*"source":"price"'
