@@ -60,7 +60,7 @@ enum topt_attention {
 };
 const char *topt_attention_name(enum topt_attention k);
 
-/* What decides the rate of an attention kernel. */
+/* One run of an attention kernel: its rate depends on these. */
 struct topt_attention_run {
     enum topt_attention kernel;
     int64_t head, length; /* numbers of a head, and keys that a query may see */
@@ -160,7 +160,7 @@ int topt_hw_group_devices(const struct topt_hw *hw, int i);
  * node, and the slowest link between nodes.  It has no groups; the caller destroys it. */
 struct topt_hw *topt_hw_among(const struct topt_hw *hw, int i, struct topt_error *err);
 /* Variants of a profile with groups, which the caller destroys.
- * As many devices as all groups have together, each like those of group 'i', with 'memory' usable bytes. */
+ * This one has as many devices as all groups together; each is a device of group 'i' with 'memory' usable bytes. */
 struct topt_hw *topt_hw_all_like(const struct topt_hw *hw, int i, int64_t memory,
                                  struct topt_error *err);
 /* Its groups in this or the reverse order, a device of group i with memory[i] usable bytes. */

@@ -118,11 +118,4 @@ int topt_fragment_emit_staged(const struct topt_fragments *f, struct topt_instr 
 void topt_fragment_release(const struct topt_fragments *f, int buffer);
 void topt_fragment_async(const struct topt_fragments *f, enum topt_async what);
 
-/* Bytes that come and go in a step, with those that a caching allocator holds beside them.
- * Cannot overflow, as topt_model.h limits a tensor. */
-static inline int64_t topt_with_allocator(const struct topt_settings *s, int64_t bytes)
-{
-    return bytes + bytes / 1000 * s->allocator_permille;
-}
-
 #endif

@@ -8,8 +8,8 @@
  *
  * One unit's recomputed activations are alive in the forward pass, too, and R covers them.
  *
- * Where memory is that of a framework's schedule (topt_settings_scheduled), it is what stays, and the most that
- * the step's tasks hold of all else at one time. */
+ * If a framework's schedule decides memory (topt_settings_scheduled), it is the bytes that stay, and the most that the
+ * step's tasks hold at one time beside these. */
 #include "stages.h"
 #include "tally.h"
 #include "strategy_total.h"

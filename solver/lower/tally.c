@@ -217,7 +217,8 @@ static int64_t stored_numbers(const struct topt_tally *t, const struct topt_op *
     return x < 0 ? 0 : topt_touched_numbers(o, 1u << x, t->len);
 }
 
-/* Of what an operator adds or reads some was dropped: a byte a number, and a linear map's copy of its input. */
+/* The bytes that dropout keeps for backward beside an operator: a mask of one byte a number, and of an adapter's first linear
+ * map the input after dropout, where the input itself is kept, too. */
 static int64_t dropped_bytes(const struct topt_tally *t, const struct topt_op *o)
 {
     int linear = topt_reads_back(t->k->model, (int)(o - t->k->model->op), 0);

@@ -269,6 +269,13 @@ int topt_is_table(const struct topt_model *m, const struct topt_settings *s, int
 int topt_settings_fit(const struct topt_model *m, const struct topt_settings *s,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Bytes that come and go in a step, with those that a caching allocator holds beside them.
+ * Cannot overflow, as topt_model.h limits a tensor. */
+static inline int64_t topt_with_allocator(const struct topt_settings *s, int64_t bytes)
+{
+    return bytes + bytes / 1000 * s->allocator_permille;
+}
+
 /* The bytes of value, gradient and state that one number of a trained parameter holds at least,
  * throughout a step. */
 int topt_parameter_bytes(const struct topt_settings *s);

@@ -7,13 +7,6 @@ client=$2 solver=$(dirname "$2")/topt-solver
 command -v python3 >/dev/null || { echo "1..0 # skipped: python3 is not installed"; exit 77; }
 export TOPT_URL=unix:$sock
 text=(-H 'Accept: text/plain')
-topt_client()
-{
-    status=-
-    "$client" client "$@" >"$dir/body" 2>"$dir/err"
-    status=$?
-}
-says() { cat "$dir/body" "$dir/err" | grep -qE -- "$1"; }
 has() { python3 -c 'import json, sys; a = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$dir/body" "$1"; }
 
 group() # group NAME SLOWER

@@ -5,14 +5,7 @@
 client=$2 make_onnx=$3
 export TOPT_URL=unix:$sock
 text=(-H 'Accept: text/plain')
-topt_client()
-{
-    status=-
-    "$client" client "$@" >"$dir/body" 2>"$dir/err"
-    status=$?
-}
 planned() { sed -nE 's/^plan +(p-[0-9a-f]+).*/\1/p' "$dir/body"; }
-says() { cat "$dir/body" "$dir/err" | grep -qE -- "$1"; }
 
 cat >"$dir/config.json" <<'M'
 {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 256,

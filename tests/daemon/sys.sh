@@ -93,3 +93,12 @@ field() # field NAME: a string member of the last body
 {
     sed -E 's/.*"'"$1"'":"([^"]*)".*/\1/' "$dir/body"
 }
+
+# topt_client ARGUMENTS...: $client asks as its user does; says PATTERN: of what it printed.
+topt_client()
+{
+    status=-
+    "$client" client "$@" >"$dir/body" 2>"$dir/err"
+    status=$?
+}
+says() { cat "$dir/body" "$dir/err" | grep -qE -- "$1"; }

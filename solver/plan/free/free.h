@@ -65,7 +65,7 @@ struct topt_space_options {
      * which stays until this one is made.  'every': and those which they stand for. */
     const struct topt_problem *among;
     int every;
-    int passes;        /* nothing but the floor is asked of it, unless it is completed */
+    int passes;        /* its floor alone is asked of it, and it can't be searched */
     int threads;       /* that look for routes; prices do not depend on it */
     int64_t max_bytes; /* of its tables; 0: 4 GiB */
     /* Counted work of the request so far, to which pricing adds its own, and where pricing ends
@@ -120,9 +120,6 @@ int topt_problem_create(const struct topt_costing *k,
                         struct topt_problem **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Make ready to be searched what was made for its floor. */
-int topt_problem_complete(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
-
 void topt_problem_destroy(struct topt_problem *p);
 
 /* How large a problem is and what pricing it took. */
@@ -157,6 +154,7 @@ struct topt_cost topt_problem_lower_bound(const struct topt_problem *p);
 struct topt_floor {
     int some; /* topt_problem_has_choices() */
     int64_t kept_bytes;
+    int64_t most_tokens_ns; /* of all units */
     /* pass[0] leaves out the kernels that add a micro-batch's gradients to those of the micro-batches before, which ranks
      * that shard gradients do not start; pass[1] has them.  'layer_ns' is of the layer (topt_stage_units) that takes least,
      * 'last_ns' of the last unit. */

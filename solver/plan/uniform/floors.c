@@ -129,14 +129,14 @@ static double share_of_adding(const struct topt_memo_entry *floor,
     return d->level >= TOPT_ZERO_GRADIENT || of <= 1 ? 0 : (1 - 1 / u) / (1 - 1 / of);
 }
 
-static double with(double share, int64_t without, int64_t with)
+static double interpolate(double share, int64_t without, int64_t with)
 {
     return (double)without + share * (double)(with - without);
 }
 
-/* If the floor has more data ranks than the degrees, a collective over all of them in a unit's pass, such as that of a mean,
- * takes longer there: the time by which a pass of a unit is taken to be shorter. */
-static double less_ns(const struct topt_memo_entry *floor, const struct topt_degrees *d)
+/* A pass of a unit may end with a collective over all data ranks, such as that of a mean.  If the floor has more data ranks than
+ * the degrees, it takes longer there: the most by which the floor's pass of a unit is too long. */
+static double excess_ns(const struct topt_memo_entry *floor, const struct topt_degrees *d)
 {
     return d->data < floor->degrees.data ? (double)floor->floor.scalar_ns : 0;
 }
@@ -146,15 +146,12 @@ struct topt_pass_times topt_floor_times(const struct topt_memo_entry *floor,
 {
     const struct topt_floor_time *t = floor->floor.pass;
     double of = (double)floor->degrees.micro_batches, share = share_of_adding(floor, d);
-    double less = 2 * less_ns(floor, d); /* forward and backward */
-    int64_t tokens = 0;
-    for (int i = 0; i < floor->floor.nunits; i++)
-        tokens += floor->floor.unit[i].most_tokens_ns;
+    double excess = 2 * excess_ns(floor, d); /* forward and backward */
     return (struct topt_pass_times){
-        fmax(with(share, t[0].ns, t[1].ns) / of - less * floor->floor.nunits, 0),
-        fmax(with(share, t[0].layer_ns, t[1].layer_ns) / of - less, 0),
-        fmax(with(share, t[0].last_ns, t[1].last_ns) / of - less, 0),
-        (double)tokens / of};
+        fmax(interpolate(share, t[0].ns, t[1].ns) / of - excess * floor->floor.nunits, 0),
+        fmax(interpolate(share, t[0].layer_ns, t[1].layer_ns) / of - excess, 0),
+        fmax(interpolate(share, t[0].last_ns, t[1].last_ns) / of - excess, 0),
+        (double)floor->floor.most_tokens_ns / of};
 }
 
 /* The links by which tokens go to experts. */
@@ -171,7 +168,7 @@ void topt_floor_units(const struct topt_memo_entry *floor,
                       struct topt_unit_sums *ret)
 {
     double u = (double)d->micro_batches, of = (double)floor->degrees.micro_batches;
-    double share = share_of_adding(floor, d), less = less_ns(floor, d);
+    double share = share_of_adding(floor, d), excess = excess_ns(floor, d);
     uint8_t links = token_links(&grid->mesh, d);
     int comes_forward = d->level >= TOPT_ZERO_PARAM;
     for (int i = 0; i < floor->floor.nunits; i++) {
@@ -179,7 +176,7 @@ void topt_floor_units(const struct topt_memo_entry *floor,
         int64_t gather[TOPT_LINK_COUNT];
         topt_grid_gather_ns(grid, d, i, gather);
         ret[i] = (struct topt_unit_sums){
-            .passes_ns = (int64_t)(u * with(share, x->ns[0], x->ns[1]) / of),
+            .passes_ns = (int64_t)(u * interpolate(share, x->ns[0], x->ns[1]) / of),
             .exchange_ns = (int64_t)(u * (double)x->most_tokens_ns / of),
             .stays = topt_grid_unit_stays_bytes(grid, d, i),
             .kept = x->kept_bytes};
@@ -188,7 +185,7 @@ void topt_floor_units(const struct topt_memo_entry *floor,
             double tokens = (double)x->tokens_ns[back] / of;
             double all =
                 (double)x->pass_ns[back] + back * share * (double)(x->ns[1] - x->ns[0]);
-            ns[TOPT_LINK_COUNT] = (int64_t)fmax(all / of - less, 0);
+            ns[TOPT_LINK_COUNT] = (int64_t)fmax(all / of - excess, 0);
             /* Backward, parameters come once more, or gradients go where they are sharded. */
             int comes = back || comes_forward;
             for (int k = 0; k < TOPT_LINK_COUNT; k++)

@@ -124,7 +124,7 @@ static int list(struct pricing *x, const struct topt_edge_alternative *a,
     return 0;
 }
 
-/* Of an alternative, the time forward and backward, and that of it in which tokens go to experts or back. */
+/* Keep the least and the most time in which alternatives move the tensor, forward and backward. */
 static void see_passes(struct pricing *x, int moves, int64_t there_ns, int64_t back_ns)
 {
     struct edge_passes *e = &x->e->passes;

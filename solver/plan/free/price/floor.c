@@ -55,8 +55,9 @@ static int price_tables(struct floor *x)
 
 static struct topt_floor_unit least_of(const struct family *f)
 {
-    struct topt_floor_unit least = {
-        INT64_MAX, {INT64_MAX, INT64_MAX}, {INT64_MAX, INT64_MAX}, {0}, 0};
+    struct topt_floor_unit least = {.kept_bytes = INT64_MAX,
+                                    .ns = {INT64_MAX, INT64_MAX},
+                                    .pass_ns = {INT64_MAX, INT64_MAX}};
     for (int i = 0; i < f->n; i++) {
         const struct choice *c = &f->at[i];
         int64_t ns = c->cost.time - c->ends.time;
@@ -75,6 +76,7 @@ static void add(struct floor *x, int unit, struct topt_floor_unit c)
     to->kept_bytes += c.kept_bytes;
     to->most_tokens_ns += c.most_tokens_ns;
     x->ret->kept_bytes += c.kept_bytes;
+    x->ret->most_tokens_ns += c.most_tokens_ns;
     for (int i = 0; i < 2; i++) {
         x->ret->pass[i].ns += c.ns[i];
         to->ns[i] += c.ns[i];
@@ -94,13 +96,14 @@ static void keep_inputs(struct floor *x, const struct topt_stage_units *units)
         const struct topt_op *o = &m->op[m->tensor[units->at[i].tensor].producer];
         int64_t bytes = topt_operand_numbers(o, o->output) *
                         topt_dtype_bytes(p->k.settings->dtype) / p->k.mesh->devices;
-        bytes += bytes / 1000 * p->k.settings->allocator_permille;
+        bytes = topt_with_allocator(p->k.settings, bytes);
         int64_t *kept = &x->ret->unit[i - (i > 0)].kept_bytes;
         x->ret->kept_bytes += topt_max(bytes - *kept, 0);
         *kept = topt_max(*kept, bytes);
     }
 }
 
+/* The layer that takes least, and the last unit. */
 static void find_ends(struct floor *x, const struct topt_stage_units *units)
 {
     for (int adds = 0; adds < 2; adds++) {
@@ -127,12 +130,13 @@ static void add_all(struct floor *x, const struct topt_stage_units *units,
         const struct edge_table *t = &p->table[x->table[p->edge[i].table]];
         const struct edge_passes *e = &t->passes;
         add(x, unit[topt_node_operator(p, &p->node[p->edge[i].to])],
-            (struct topt_floor_unit){
-                t->least.memory,
-                {t->least.time, t->least.time},
-                {e->least_ns[0], e->least_ns[1]},
-                {e->of_tokens * e->least_ns[0], e->of_tokens * e->least_ns[1]},
-                e->of_tokens * (e->most_ns[0] + e->most_ns[1])});
+            (struct topt_floor_unit){.kept_bytes = t->least.memory,
+                                     .ns = {t->least.time, t->least.time},
+                                     .pass_ns = {e->least_ns[0], e->least_ns[1]},
+                                     .tokens_ns = {e->of_tokens * e->least_ns[0],
+                                                   e->of_tokens * e->least_ns[1]},
+                                     .most_tokens_ns =
+                                         e->of_tokens * (e->most_ns[0] + e->most_ns[1])});
     }
     keep_inputs(x, units);
     find_ends(x, units);

@@ -150,11 +150,6 @@ static int alloc_problem(struct topt_problem *p)
     return p->byte_bounds && p->symmetry_bounds ? 0 : -1;
 }
 
-int topt_problem_complete(struct topt_problem *p, struct topt_error *err)
-{
-    return !p->variable && (find_paying(p, err) || topt_fold_blocks(p, err)) ? -1 : 0;
-}
-
 int topt_problem_create(const struct topt_costing *k,
                         const struct topt_space_options *options,
                         struct topt_problem **ret, struct topt_error *err)
@@ -170,7 +165,7 @@ int topt_problem_create(const struct topt_costing *k,
     else
         rc = topt_spans_init(&p->spans, k->model, err) || mark(p, err) ||
              add_all(p, source, err) || topt_tables_price(p, err) ||
-             (!options->passes && topt_problem_complete(p, err));
+             (!options->passes && (find_paying(p, err) || topt_fold_blocks(p, err)));
     free(source);
     if (rc) {
         topt_problem_destroy(p);
