@@ -12,12 +12,16 @@
  * wait beside.  Of backward's two products one is beside what moves of the input, one beside what moves of the result.
  * If products are not cut, the all-reduce of an input's gradient overlaps the product that makes the weight's
  * gradient, which does not depend on it: c is then the whole communication, and nothing else overlaps.
+ * Megatron-LM and Transformer Engine keep each rank's own positions of a product's input and gather them again in backward,
+ * beside the product that makes inputs' gradients (settings.regather): the whole of that gather is beside the whole product.
  * Read in public source:
  *   Transformer Engine, of Megatron-LM (--tp-comm-overlap, with sequence parallelism; core/extensions/transformer_engine.py
  *       and core/model_parallel_config.py at d98e8a6): linear modules of layers but experts and head, by its
  *       userbuffers, over links of one node.
  *       Uncut, its modules start these sums before the weight's product and wait after it, whatever is asked for
- *       (async_op in pytorch/module/linear.py and layernorm_linear.py at d0067d0, 2026-08-22).
+ *       (async_op in pytorch/module/linear.py and layernorm_linear.py at d0067d0, 2026-08-22), and gather inputs again so
+ *       (ln_out_total_work there; Megatron-LM's LinearWithGradAccumulationAndAsyncCommunication of
+ *       core/tensor_parallel/layers.py at d98e8a6 saves its input before it is gathered).
  *   torchtitan's enable_async_tensor_parallel (distributed/compile.py at b5bcd76), of compiled models: PyTorch's
  *       fused_all_gather_matmul and fused_matmul_reduce_scatter, over symmetric memory. */
 #include "beside.h"
@@ -113,7 +117,8 @@ static void gather_low(const struct topt_costing *k, int tensor, int permille,
 
 void topt_edge_moves(const struct topt_costing *k, int tensor,
                      const struct topt_edge_end *from, const struct topt_edge_end *to,
-                     struct topt_move_cost *there, struct topt_move_cost *back)
+                     struct topt_move_cost *there, struct topt_move_cost *again,
+                     struct topt_move_cost *back)
 {
     int64_t rounds = k->settings->micro_batches;
     gather_low(k, tensor, to->moved_permille, &from->value, &to->value, there);
@@ -123,6 +128,8 @@ void topt_edge_moves(const struct topt_costing *k, int tensor,
     const struct topt_edge_end *value =
         topt_layout_partial_mask(&from->value) ? from : to;
     const struct topt_edge_end *grad = topt_layout_partial_mask(&to->grad) ? to : from;
+    *again = *there;
+    hide(k, again, rounds * to->beside_ns[1]);
     hide(k, there, rounds * value->beside_ns[0]);
     if (back)
         hide(k, back, rounds * grad->beside_ns[1]);
@@ -137,9 +144,10 @@ int64_t topt_beside_move(const struct topt_costing *k, const struct topt_program
     int role = (int)k->model->op[b->op].operand[b->operand].role;
     int op = topt_gathered_for(k->model, b, i), gradient = role == TOPT_INPUT;
     int made = op < 0 ? !gradient : gradient, flows = gradient || role == TOPT_OUTPUT;
+    int again = op >= 0 && !gradient && i->backward;
     int sums =
         i->move.kind == TOPT_MOVE_REDUCE_SCATTER || i->move.kind == TOPT_MOVE_ALL_REDUCE;
     op = flows && sums ? b->op : op;
-    int64_t room = op < 0 ? 0 : beside_ns(k, op, &p->config[op], made, gradient);
+    int64_t room = op < 0 ? 0 : beside_ns(k, op, &p->config[op], made, gradient || again);
     return ns - topt_hw_hidden_ns(k->hw, ns, room);
 }

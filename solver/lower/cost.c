@@ -311,6 +311,16 @@ double topt_least_kept_bytes(const struct topt_model *m, const struct topt_setti
     return ret * topt_dtype_bytes(s->dtype);
 }
 
+/* Which copy of an input does a system keep whose strategies do not say so? */
+static enum topt_copy kept_copy(const struct topt_costing *k, const struct topt_op *o)
+{
+    int64_t bits = k->settings->regather;
+    int moves = topt_op_attends(o) ? bits & TOPT_REGATHER_KEYS
+                                   : bits & TOPT_REGATHER_PRODUCTS && o->spec->low &&
+                                         topt_op_experts(o) < 0;
+    return !bits ? TOPT_COPY_EITHER : moves ? TOPT_COPY_MOVED : TOPT_COPY_READ;
+}
+
 struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, int input,
                                         const struct topt_config *c, int64_t op_transient)
 {
@@ -321,6 +331,7 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
         .grad = topt_grad_layout(o, x, c, k->mesh),
         .recompute = topt_runs_again(c),
         .needed = topt_runs_again(c) || keeps_input(k, op, input),
+        .copy = kept_copy(k, o),
         .op_bytes = op_transient,
         .moved_permille = topt_low_moved_permille(k->settings, k->model, op),
         .kept_permille = topt_low_kept_permille(k->settings, k->model, op, input)};
@@ -424,13 +435,25 @@ static int cost_into_hub(const struct edge *e, struct topt_edge_alternative *a)
     return e->from->recompute;
 }
 
+/* The consumer's copy is not kept where it lay, but as it was before it moved: it moves once more beside a product. */
+static void move_again(struct topt_edge_alternative *a)
+{
+    a->keep = TOPT_KEEP_BEFORE;
+    a->moves++;
+    a->beside++;
+}
+
 /* From where the tensor is recomputed: so is the consumer's copy. */
 static int cost_recomputed(const struct edge *e, struct topt_edge_alternative *a)
 {
+    int again = e->to->copy == TOPT_COPY_MOVED && !e->in_place;
     if (!e->to->needed)
         return 1;
-    a->recomputed = (e->from->hub ? 0 : e->before) + (e->in_place ? 0 : e->after);
+    a->recomputed =
+        (e->from->hub ? 0 : e->before) + (e->in_place || again ? 0 : e->after);
     a->moves++;
+    if (again)
+        move_again(a);
     return 1;
 }
 
@@ -441,8 +464,8 @@ static int64_t kept_of(const struct edge *e, int64_t bytes)
     return topt_permille(bytes, permille);
 }
 
-/* The consumer's copy is kept; or the producer's, which is moved again in backward.  A
- * consumer that recomputes needs it from then until its own backward. */
+/* The consumer's copy is kept; or the producer's, which is moved again in backward.  A consumer that recomputes needs it
+ * from then until its own backward, unless that moves it once more. */
 static int cost_kept(const struct edge *e, struct topt_edge_alternative *a)
 {
     struct topt_edge_alternative *b = a + 1;
@@ -450,21 +473,32 @@ static int cost_kept(const struct edge *e, struct topt_edge_alternative *a)
     int hub_kept = from->hub && from->hub_keep == TOPT_HUB_KEEP;
     if (!to->needed)
         return 1;
+    /* Of a hub, systems that fix what is kept have one copy for all that read it as it lies. */
+    if (from->hub && !hub_kept && to->copy &&
+        (e->in_place || to->copy == TOPT_COPY_MOVED))
+        return 0;
     if (!(e->in_place && hub_kept))
         a->kept = kept_of(e, e->after);
     if (e->in_place || (from->hub && !hub_kept) || topt_layout_partial_mask(&from->value))
         return 1;
+    if (to->copy == TOPT_COPY_READ)
+        return 1;
+    int fixed = to->copy == TOPT_COPY_MOVED;
+    b = fixed ? a : b;
     *b = *a;
-    b->keep = TOPT_KEEP_BEFORE;
-    b->moves++;
     b->kept = from->hub ? 0 : kept_of(e, e->before);
+    if (fixed)
+        move_again(b);
+    if (to->recompute || !fixed)
+        b->moves++;
+    b->keep = TOPT_KEEP_BEFORE;
     if (to->recompute) {
-        b->recomputed = e->after;
-        return 2;
+        b->recomputed = fixed ? 0 : e->after;
+        return (int)(b - a) + 1;
     }
     int64_t again = to->out_bytes + to->others_bytes + e->there->transient_bytes;
     b->transient = topt_max(topt_max(a->transient, again), to->op_bytes + e->after);
-    return 2;
+    return (int)(b - a) + 1;
 }
 
 int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_end *from,
@@ -510,16 +544,18 @@ void topt_cost_edge_by(const struct topt_costing *k, int tensor,
                        const struct topt_move_cost *back, struct topt_edge_cost *ret)
 {
     struct topt_edge_alternative a[2];
-    struct topt_move_cost forth = *there, home = back ? *back : *there;
-    topt_edge_moves(k, tensor, from, to, &forth, back ? &home : NULL);
-    *ret = (struct topt_edge_cost){.keep = {TOPT_KEEP_AFTER, TOPT_KEEP_BEFORE}};
+    struct topt_move_cost forth = *there, again, home = back ? *back : *there;
+    topt_edge_moves(k, tensor, from, to, &forth, &again, back ? &home : NULL);
+    *ret = (struct topt_edge_cost){.nalts = 0};
     ret->nalts =
         topt_edge_alternatives(k, from, to, topt_layout_equal(&from->value, &to->value),
                                &forth, back ? &home : NULL, a);
     for (int i = 0; i < ret->nalts; i++) {
         struct topt_fragment_cost *c = &ret->alt[i];
+        ret->keep[i] = a[i].keep;
         for (int m = 0; m < a[i].moves; m++)
-            add_network(c, m ? TOPT_DURING_BACKWARD : TOPT_DURING_FORWARD, &forth);
+            add_network(c, m ? TOPT_DURING_BACKWARD : TOPT_DURING_FORWARD,
+                        m < a[i].moves - a[i].beside ? &forth : &again);
         if (back)
             add_network(c, TOPT_DURING_BACKWARD, &home);
         c->class_bytes[TOPT_CLASS_KEPT] = a[i].kept;

@@ -116,6 +116,15 @@ enum topt_gather {
 };
 const char *topt_gather_name(enum topt_gather g);
 
+/* Which copy of an operand that moves on its way to an operator is kept for backward: the one that is read, or the one that
+ * moved, which then moves once more.  Without bits a strategy says so for each operand. */
+enum topt_regather {
+    TOPT_REGATHER_FIXED =
+        1, /* the executing system says so: the one that is read, but for */
+    TOPT_REGATHER_PRODUCTS = 2, /* ... what tensor ranks gather for products */
+    TOPT_REGATHER_KEYS = 4      /* ... keys and values that context ranks gather */
+};
+
 /* Types of few bits in which products of layers run, by how their numbers are scaled (low.c). */
 enum topt_low {
     TOPT_LOW_NONE,
@@ -248,6 +257,7 @@ struct topt_settings {
     /* Communication of tensor parallelism is beside its products; if not, in backward that of inputs' gradients beside the
      * products that make weights' (beside.c). */
     int tensor_overlap, tensor_async;
+    int64_t regather;  /* bits of enum topt_regather */
     int low_attention; /* attention is in 8 bits, too */
     int low_activation; /* what gated activations read is kept in 8 bits, in any precision */
     int experts_apart; /* products of each of a device's experts are kernels of their own */
@@ -711,11 +721,13 @@ int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hu
 
 /* One end of an edge, which is a tensor on its way between a producer, its hub and a consumer: the layouts of
  * its value and gradient there. */
+enum topt_copy { TOPT_COPY_EITHER, TOPT_COPY_READ, TOPT_COPY_MOVED };
 struct topt_edge_end {
     struct topt_layout value, grad;
     int hub, hub_keep;    /* this end is a hub; enum topt_hub_keep */
     int recompute;        /* the producer or consumer recomputes */
     int needed;           /* consumer: backward reads the value, or recomputes from it */
+    enum topt_copy copy;  /* consumer: which copy is kept */
     int64_t others_bytes; /* consumer: its other inputs, live beside this one */
     int64_t op_bytes;     /* consumer: transients of its own fragments */
     int64_t out_bytes;    /* consumer: gradient of its output */
@@ -762,7 +774,7 @@ int64_t topt_cost_block(const struct topt_costing *k, int tensor,
                         const struct topt_layout *l);
 
 /* The cost of an edge under each choice of the copy that backward keeps: 1 or 2 alternatives, the
- * first always TOPT_KEEP_AFTER.  None where the ends exclude each other: a hub cannot recompute what
+ * first of two TOPT_KEEP_AFTER.  None where the ends exclude each other: a hub cannot recompute what
  * its producer keeps. */
 struct topt_edge_cost {
     int nalts;
@@ -778,7 +790,9 @@ int topt_cost_edge(const struct topt_costing *k, int tensor,
  * alternatives.  'in_place': both ends have the same layout of the value. */
 struct topt_edge_alternative {
     enum topt_keep keep;
-    int moves; /* of the value there, in each micro-batch; the gradient is moved once */
+    /* Of the value there, in each micro-batch, and of these moves those of backward that are beside products; the gradient is
+     * moved once. */
+    int moves, beside;
     int64_t kept, recomputed, transient; /* bytes */
 };
 int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_end *from,
@@ -787,10 +801,12 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
                            const struct topt_move_cost *back,
                            struct topt_edge_alternative ret[2]);
 /* Adapts the costs of a value's move there and its gradient's move back (NULL: none) to the ends: operands of
- * products in few bits move in these bits, and some moves are beside products (beside.c). */
+ * products in few bits move in these bits, and some moves are beside products (beside.c).  '*again': the value's move in
+ * backward, where that is beside a product (struct topt_edge_alternative). */
 void topt_edge_moves(const struct topt_costing *k, int tensor,
                      const struct topt_edge_end *from, const struct topt_edge_end *to,
-                     struct topt_move_cost *there, struct topt_move_cost *back);
+                     struct topt_move_cost *there, struct topt_move_cost *again,
+                     struct topt_move_cost *back);
 /* The cost of an edge by such moves, with the basis of its time. */
 void topt_cost_edge_by(const struct topt_costing *k, int tensor,
                        const struct topt_edge_end *from, const struct topt_edge_end *to,

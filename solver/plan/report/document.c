@@ -380,6 +380,7 @@ static const struct setting setting[] = {
      .word = topt_merge_name, .words = TOPT_MERGE_COUNT},
     {"tensor_overlap", FLAG, AT(tensor_overlap)},
     {"tensor_async", FLAG, AT(tensor_async)},
+    {"regather", NUMBER, AT(regather), .most = 7},
     {"low_attention", FLAG, AT(low_attention)},
     {"low_activation", FLAG, AT(low_activation)},
     {"muon", NUMBER, AT(muon), .most = TOPT_MUON_GRAM | TOPT_MUON_WHOLE},

@@ -296,6 +296,7 @@ static void take_row(struct topt_request *r)
     s->low_strided = s->low_apart && s->low == TOPT_LOW_ROWWISE && software->low_strided;
     s->experts_apart = f->engine;
     s->tensor_async = software->tensor_async;
+    s->regather = f->uniform_only ? TOPT_REGATHER_FIXED | f->regather : 0;
     s->merge = software->merge;
     s->muon = s->optimizer == TOPT_MUON ? f->muon : 0;
     s->rest_f32 = mixed && f->rest_f32 && r->model->train && strchr(r->model->train, '+');

@@ -109,6 +109,7 @@ struct topt_framework {
     int allocator_permille, cuda_graphs;
     struct topt_offered offers[TOPT_OFFERS];
     int tensor_overlap; /* as of topt_settings, as can be asked for */
+    int64_t regather;   /* bits of enum topt_regather; FIXED where all is uniform */
     /* Levels of sharding beside the optimizer Muon, bits (0: it has none); bits of enum topt_muon. */
     int64_t muon_levels, muon;
     /* Handles of the device's BLAS, each with a workspace; Transformer Engine has one more, and its products of experts

@@ -103,12 +103,21 @@ static int restrict_to(const struct pricing *x, const struct topt_edge_end *from
     return left;
 }
 
+/* The time of an alternative's moves, of forward and of backward. */
+static void moves_ns(const struct topt_edge_alternative *a, int64_t there, int64_t again,
+                     int64_t back, int64_t ret[2])
+{
+    int plain = a->moves - a->beside;
+    ret[0] = (plain > 0) * there;
+    ret[1] = (plain - (plain > 0)) * there + a->beside * again + back;
+}
+
 static int list(struct pricing *x, const struct topt_edge_alternative *a,
-                const struct topt_move_cost *there, int64_t back_ns,
+                const struct topt_move_cost *there, const int64_t ns[2],
                 struct topt_error *err)
 {
     struct edge_table *e = x->e;
-    struct topt_cost c = {a->kept, a->moves * there->network_ns + back_ns};
+    struct topt_cost c = {a->kept, ns[0] + ns[1]};
     int which = which_recomputed(a->recomputed, there->from_bytes, there->to_bytes);
     int transient = topt_transient_code(a->transient);
     if (which > (RECOMPUTED_FROM | RECOMPUTED_TO))
@@ -125,14 +134,12 @@ static int list(struct pricing *x, const struct topt_edge_alternative *a,
 }
 
 /* Keep the least and the most time in which alternatives move the tensor, forward and backward. */
-static void see_passes(struct pricing *x, int moves, int64_t there_ns, int64_t back_ns)
+static void see_passes(struct pricing *x, const int64_t ns[2])
 {
     struct edge_passes *e = &x->e->passes;
     for (int pass = 0; pass < 2; pass++) {
-        int64_t ns =
-            pass ? (moves - (moves > 0)) * there_ns + back_ns : (moves > 0) * there_ns;
-        e->least_ns[pass] = e->seen ? topt_min(e->least_ns[pass], ns) : ns;
-        e->most_ns[pass] = topt_max(e->most_ns[pass], ns);
+        e->least_ns[pass] = e->seen ? topt_min(e->least_ns[pass], ns[pass]) : ns[pass];
+        e->most_ns[pass] = topt_max(e->most_ns[pass], ns[pass]);
     }
     e->seen = 1;
 }
@@ -142,23 +149,29 @@ static int price_entry(struct pricing *x, int i, int j, struct topt_error *err)
     const struct topt_edge_end *from = &x->from->end[i], *to = &x->to->end[j];
     const int32_t *a = number_of(x, 0, i), *b = number_of(x, 1, j);
     int trained = x->e->trained;
-    struct topt_move_cost there = topt_moves_at(x->e->moves, a[0], b[0]), back = {0};
+    struct topt_move_cost there = topt_moves_at(x->e->moves, a[0], b[0]), again;
+    struct topt_move_cost back = {0};
     struct topt_edge_alternative at[2];
+    int64_t ns[2];
     if (trained)
         back = topt_moves_at(x->e->moves, b[1], a[1]);
-    topt_edge_moves(&x->p->k, x->p->family[x->e->from].tensor, from, to, &there,
+    topt_edge_moves(&x->p->k, x->p->family[x->e->from].tensor, from, to, &there, &again,
                     trained ? &back : NULL);
     int n = topt_edge_alternatives(&x->p->k, from, to, a[0] == b[0], &there,
                                    trained ? &back : NULL, at);
-    for (int k = 0; k < n; k++)
-        see_passes(x, at[k].moves, there.network_ns, back.network_ns);
+    for (int k = 0; k < n; k++) {
+        moves_ns(&at[k], there.network_ns, again.network_ns, back.network_ns, ns);
+        see_passes(x, ns);
+    }
     if (x->restricted)
         n = restrict_to(x, from, to, at, n);
     if (n == 2)
         n = choose(at, there.network_ns);
-    for (int k = 0; k < n; k++)
-        if (list(x, &at[k], &there, back.network_ns, err))
+    for (int k = 0; k < n; k++) {
+        moves_ns(&at[k], there.network_ns, again.network_ns, back.network_ns, ns);
+        if (list(x, &at[k], &there, ns, err))
             return -1;
+    }
     if (x->e->end_bytes) {
         x->e->end_bytes[i] = there.from_bytes;
         x->e->end_bytes[x->from->n + j] = there.to_bytes;

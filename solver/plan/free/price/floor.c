@@ -53,7 +53,8 @@ static int price_tables(struct floor *x)
     return 0;
 }
 
-static struct topt_floor_unit least_of(const struct family *f)
+/* 'out': choices, as bits, that are left out. */
+static struct topt_floor_unit least_of(const struct family *f, uint64_t out)
 {
     struct topt_floor_unit least = {.kept_bytes = INT64_MAX,
                                     .ns = {INT64_MAX, INT64_MAX},
@@ -61,6 +62,8 @@ static struct topt_floor_unit least_of(const struct family *f)
     for (int i = 0; i < f->n; i++) {
         const struct choice *c = &f->at[i];
         int64_t ns = c->cost.time - c->ends.time;
+        if (i < 64 && out >> i & 1)
+            continue;
         least.kept_bytes = topt_min(least.kept_bytes, c->cost.memory - c->ends.memory);
         least.ns[0] = topt_min(least.ns[0], ns - c->added_ns);
         least.ns[1] = topt_min(least.ns[1], ns);
@@ -115,17 +118,33 @@ static void find_ends(struct floor *x, const struct topt_stage_units *units)
     }
 }
 
-static void add_all(struct floor *x, const struct topt_stage_units *units,
-                    struct topt_floor_unit *least, int *unit)
+/* Of the first choices of an edge's producer those, as bits, with which the edge has no alternative. */
+static uint64_t excluded_by(const struct floor *x, const struct edge *e)
+{
+    const struct topt_problem *p = x->p;
+    const struct edge_table *t = &p->table[x->table[e->table]];
+    const struct family *f = &p->family[x->family[p->node[e->from].family]];
+    int32_t cols = topt_cols(p, t)->n;
+    uint64_t out = 0;
+    for (int i = 0; i < f->n && i < 64; i++) {
+        const int32_t *first = &t->first[f->at[i].class[AS_PRODUCER] * cols];
+        out |= (uint64_t)(first[0] == first[cols]) << i;
+    }
+    return out;
+}
+
+static void add_all(struct floor *x, const struct topt_stage_units *units, uint64_t *out,
+                    int *unit)
 {
     const struct topt_problem *p = x->p;
     for (int u = 0; u < units->n; u++)
         for (int i = units->at[u].op; i < units->at[u + 1].op; i++)
             unit[i] = u;
-    for (int i = 0; i < x->nfamilies; i++)
-        least[i] = least_of(&p->family[x->family[i]]);
+    for (int i = 0; i < p->nedges; i++)
+        out[p->edge[i].from] |= excluded_by(x, &p->edge[i]);
     for (int i = 0; i < p->nnodes; i++)
-        add(x, unit[topt_node_operator(p, &p->node[i])], least[p->node[i].family]);
+        add(x, unit[topt_node_operator(p, &p->node[i])],
+            least_of(&p->family[x->family[p->node[i].family]], out[i]));
     for (int i = 0; i < p->nedges; i++) {
         const struct edge_table *t = &p->table[x->table[p->edge[i].table]];
         const struct edge_passes *e = &t->passes;
@@ -145,19 +164,19 @@ static void add_all(struct floor *x, const struct topt_stage_units *units,
 static int find(struct floor *x, const struct topt_stage_units *units, int anew)
 {
     size_t n = (size_t)x->p->k.model->nops + 1;
-    struct topt_floor_unit *least = calloc((size_t)x->nfamilies + 1, sizeof *least);
+    uint64_t *out = calloc((size_t)x->p->nnodes + 1, sizeof *out);
     int *unit = calloc(n, sizeof *unit), rc = -1;
     x->family = calloc((size_t)x->nfamilies + 1, sizeof *x->family);
     x->table = calloc((size_t)x->ntables + 1, sizeof *x->table);
     x->ret->unit = calloc((size_t)units->n + 1, sizeof *x->ret->unit);
-    if (!least || !unit || !x->family || !x->table || !x->ret->unit)
+    if (!out || !unit || !x->family || !x->table || !x->ret->unit)
         topt_nomem(x->err, "the problem");
     else
         rc = make_families(x, anew) || price_tables(x);
     x->ret->nunits = units->n;
     if (!rc && x->ret->some)
-        add_all(x, units, least, unit);
-    free(least);
+        add_all(x, units, out, unit);
+    free(out);
     free(unit);
     free(x->family);
     free(x->table);

@@ -336,6 +336,31 @@ int topt_problem_has_choices(const struct topt_problem *p)
     return 1;
 }
 
+/* The entry of an edge's table under such choices of variables. */
+static int32_t entry_under(const struct topt_problem *p, const struct edge *e,
+                           const int *config)
+{
+    const struct node *from = &p->node[e->from], *to = &p->node[e->to];
+    const struct edge_table *t = &p->table[e->table];
+    const struct choice *a = &p->family[from->family].at[config[from->variable]],
+                        *b = &p->family[to->family].at[config[to->variable]];
+    return a->class[AS_PRODUCER] * topt_cols(p, t)->n + b->class[AS_CONSUMER + t->input];
+}
+
+/* Give a hub another choice where its own leaves the edge no alternative. */
+static void settle(const struct topt_problem *p, const struct edge *e, int *config)
+{
+    const struct node *from = &p->node[e->from];
+    const int32_t *first = p->table[e->table].first;
+    int *c = &config[from->variable], n = p->family[from->family].n;
+    for (int i = 0; from->op < 0 && i < n; i++) {
+        int32_t entry = entry_under(p, e, config);
+        if (first[entry] < first[entry + 1])
+            return;
+        *c = (*c + 1) % n;
+    }
+}
+
 /* The first node of a variable chooses for all, as the first edge of a term does. */
 static void roll(const struct topt_problem *p, uint64_t *seed, int *config, int *alt,
                  struct topt_strategy *s)
@@ -350,17 +375,19 @@ static void roll(const struct topt_problem *p, uint64_t *seed, int *config, int 
             *c = fitting_keep(f, *c, s, p->k.model);
         if (n->op >= 0)
             s->config[n->op] = f->at[*c].config;
-        else
-            s->hub[n->tensor] = (struct topt_hub){f->at[*c].config, f->at[*c].hub_keep};
+    }
+    for (int i = 0; i < p->nedges; i++)
+        settle(p, &p->edge[i], config);
+    for (int i = 0; i < p->nnodes; i++) {
+        const struct node *n = &p->node[i];
+        const struct choice *c = &p->family[n->family].at[config[n->variable]];
+        if (n->op < 0)
+            s->hub[n->tensor] = (struct topt_hub){c->config, c->hub_keep};
     }
     for (int i = 0; i < p->nedges; i++) {
         const struct edge *e = &p->edge[i];
-        const struct node *from = &p->node[e->from], *to = &p->node[e->to];
         const struct edge_table *t = &p->table[e->table];
-        const struct choice *a = &p->family[from->family].at[config[from->variable]],
-                            *b = &p->family[to->family].at[config[to->variable]];
-        int entry =
-            a->class[AS_PRODUCER] * topt_cols(p, t)->n + b->class[AS_CONSUMER + t->input];
+        int32_t entry = entry_under(p, e, config);
         int n = t->first[entry + 1] - t->first[entry];
         if (alt[e->term] < 0)
             alt[e->term] = (int)(next_random(seed) % (uint64_t)n);
