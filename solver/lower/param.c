@@ -225,12 +225,23 @@ struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
                                                    const struct topt_settings *s,
                                                    int experts)
 {
-    return topt_least_parameters_of(m, s, experts, 0, m->nops);
+    return topt_least_parameters_of(m, s, experts, NULL, 0, m->nops);
+}
+
+/* Is a parameter whole on each of the tensor ranks, which split such a dimension of its operator?  Experts are apart. */
+static int is_whole(const struct topt_op *o, int x, int split)
+{
+    const struct topt_operand_spec *spec = &o->spec->operand[x];
+    for (int i = 0; i < spec->ndim; i++)
+        if (spec->dim[i] == split)
+            return 0;
+    return topt_op_experts(o) < 0;
 }
 
 struct topt_least_parameters topt_least_parameters_of(const struct topt_model *m,
                                                       const struct topt_settings *s,
-                                                      int experts, int from, int until)
+                                                      int experts, const int8_t *split,
+                                                      int from, int until)
 {
     struct topt_least_parameters sum = {0};
     double each = topt_parameter_bytes(s), value = topt_element_bytes(s, TOPT_ELEM_REAL);
@@ -243,7 +254,8 @@ struct topt_least_parameters topt_least_parameters_of(const struct topt_model *m
         for (int x = 0; x < m->op[i].spec->noperands; x++) {
             const struct topt_op *o = &m->op[i];
             if (o->operand[x].role != TOPT_PARAM || !o->operand[x].present ||
-                (experts && topt_op_experts(o) < 0))
+                (experts && topt_op_experts(o) < 0) ||
+                (split && !is_whole(o, x, split[i])))
                 continue;
             double n = (double)topt_operand_numbers(o, x), bits = (double)o->attrs.bits;
             sum.value += n * (bits > 0 ? bits / 8 : value);
@@ -587,15 +599,40 @@ static int64_t pooled(const struct topt_fragments *f, int64_t bytes, int64_t poo
     return all > (double)pool ? (int64_t)((double)bytes * (double)pool / all) : bytes;
 }
 
+/* The dimension of an operator's parameter that is the vocabulary and padded; -1: none. */
+static int padded_dimension(const struct topt_model *m, const struct topt_settings *s,
+                            int op, const struct topt_shape *shape)
+{
+    for (int d = 0; d < shape->ndim && s->vocab_multiple && m->unit[op] < 0; d++)
+        if (shape->dim[d].count * shape->dim[d].unit == m->vocab)
+            return d;
+    return -1;
+}
+
+void topt_vocabulary_rows(const struct topt_model *m, const struct topt_settings *s,
+                          const int8_t *split, int from, int until, double ret[2])
+{
+    ret[0] = ret[1] = 0;
+    for (int i = from; i < until; i++)
+        for (int x = 0; x < m->op[i].spec->noperands; x++) {
+            const struct topt_op *o = &m->op[i];
+            if (o->operand[x].role != TOPT_PARAM || !o->operand[x].present)
+                continue;
+            struct topt_shape shape = topt_operand_shape(o, x);
+            int d = padded_dimension(m, s, i, &shape);
+            if (d >= 0)
+                ret[split && o->spec->operand[x].dim[d] == split[i]] +=
+                    (double)topt_operand_numbers(o, x) / (double)m->vocab;
+        }
+}
+
 /* Bytes of the rows that pad a device's part of a table of the vocabulary. */
 static int64_t padding(const struct param *p)
 {
     const struct topt_fragments *f = p->f;
     int64_t vocab = f->model->vocab, multiple = f->settings->vocab_multiple;
-    int d = 0;
-    while (d < p->shape.ndim && p->shape.dim[d].count * p->shape.dim[d].unit != vocab)
-        d++;
-    if (!multiple || d == p->shape.ndim || f->model->unit[p->op] >= 0)
+    int d = padded_dimension(f->model, f->settings, p->op, &p->shape);
+    if (d < 0)
         return 0;
     int64_t split = topt_layout_parts(f->mesh, &p->whole, d);
     int64_t whole = parts(vocab, multiple * split) * multiple * split;

@@ -202,19 +202,56 @@ static int find_chunks(struct topt_stage_state *x)
     return 0;
 }
 
+/* What a pair of passes saves at most, in all pairs of a stage and by chunk, where one saves 'most'. */
+static void hide_in_pairs(struct topt_stage_state *x, int stage, int64_t most)
+{
+    struct topt_order_plan plan;
+    topt_order_plan(x->order, &x->shape, stage, &plan);
+    for (int own = 0; own < x->shape.chunks; own++)
+        x->hidden_ns[topt_chunk_of(x, stage, own)] =
+            topt_order_count_pairs(&plan) * most / x->shape.chunks;
+}
+
+/* A pair of passes hides no more than tokens take in one micro-batch through one chunk, and leaves the time of each link.
+ * 'link': by chunk, those of a pass forward and backward. */
+static void bound_pairs(struct topt_stage_state *x, int64_t (*link)[2][TOPT_LINK_COUNT])
+{
+    for (int s = 0; s < x->shape.stages; s++) {
+        int64_t tokens = 0, most = 0;
+        for (int own = 0; own < x->shape.chunks; own++)
+            tokens = topt_max(
+                tokens,
+                hidden_ns(x, topt_chunk_of(x, s, own)) / x->shape.micro_batches + 1);
+        for (int i = 0; i < x->shape.chunks * x->shape.chunks; i++) {
+            int f = topt_chunk_of(x, s, i / x->shape.chunks);
+            int b = topt_chunk_of(x, s, i % x->shape.chunks);
+            int64_t ns = 0;
+            for (int k = 0; k < TOPT_LINK_COUNT; k++)
+                ns = topt_max(ns, link[f][0][k] + link[b][1][k]);
+            most = topt_max(most, x->chunk[f].ns[0] + x->chunk[b].ns[1] - ns);
+        }
+        hide_in_pairs(x, s, topt_min(most, tokens));
+    }
+}
+
 void topt_stages_bound_passes(struct topt_stage_state *x)
 {
-    for (int c = 0; c < x->nchunks; c++) {
-        x->hidden_ns[c] = hidden_ns(x, c);
+    int64_t link[TOPT_MAX_CHUNKS][2][TOPT_LINK_COUNT] = {0};
+    for (int c = 0; c < x->nchunks; c++)
         for (int d = 0; d < 2; d++) {
-            for (int i = 0; i <= TOPT_LINK_COUNT; i++) {
-                int64_t sum = 0;
-                for (int u = x->cut[c]; u < x->cut[c + 1]; u++)
-                    sum += topt_chunk_layers(x, c)->unit[u].ns[d][i];
-                x->chunk[c].ns[d] = topt_max(x->chunk[c].ns[d], sum);
+            int64_t all = 0;
+            for (int u = x->cut[c]; u < x->cut[c + 1]; u++) {
+                const int64_t *ns = topt_chunk_layers(x, c)->unit[u].ns[d];
+                for (int i = 0; i < TOPT_LINK_COUNT; i++)
+                    link[c][d][i] += ns[i];
+                all += ns[TOPT_LINK_COUNT];
             }
+            for (int i = 0; i < TOPT_LINK_COUNT; i++)
+                all = topt_max(all, link[c][d][i]);
+            x->chunk[c].ns[d] = all;
         }
-    }
+    if (x->order->pairs)
+        bound_pairs(x, link);
 }
 
 /* The time of a pass forward and one backward that run as one; known already where equal chunks met before. */
@@ -260,12 +297,8 @@ int topt_stages_find_pairs(struct topt_stage_state *x)
             x->saved_ns[s] += saved / (v * v);
             most[s] = topt_max(most[s], saved);
         }
-    for (int c = 0; c < x->nchunks; c++) {
-        struct topt_order_plan plan;
-        int s = topt_stage_of(x, c);
-        topt_order_plan(x->order, &x->shape, s, &plan);
-        x->hidden_ns[c] = topt_order_count_pairs(&plan) * most[s] / v;
-    }
+    for (int s = 0; s < x->shape.stages; s++)
+        hide_in_pairs(x, s, most[s]);
     return 0;
 }
 

@@ -66,7 +66,7 @@ int64_t topt_count_least_bytes(const struct topt_planning *m, int64_t gpus)
 {
     const struct topt_request *r = m->request;
     enum topt_space space = topt_space_resolve(r->space, (int)gpus);
-    const struct topt_least_parameters *p = &m->parameters;
+    const struct topt_least_parameters *p = &m->parameters.all;
     double bytes = p->value + p->gradient + p->state;
     int late = r->settings.gather == TOPT_GATHER_UNIT && m->at[0].batches == 1;
     if (!(topt_request_widest(r, space) & TOPT_FACTOR_RECOMPUTE) && !late)

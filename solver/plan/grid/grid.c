@@ -596,43 +596,55 @@ struct spread {
     double value, gradient, state;
 };
 
+/* Of parameters that 'ranks' split into so many parts, and that replicas on these and on the ranks which shard share out. */
 static struct spread spread_of(const struct topt_grid_search *s,
-                               const struct topt_degrees *v, double tensor)
+                               const struct topt_degrees *v, double ranks, double parts)
 {
     double all = s->mesh.devices;
     if (s->space != TOPT_SPACE_UNIFORM)
         return (struct spread){all, all, all};
-    all = fmin(all, tensor * topt_degrees_shard(v) * v->context);
-    return (struct spread){v->level >= TOPT_ZERO_PARAM ? all : tensor,
-                           v->level >= TOPT_ZERO_GRADIENT ? all : tensor,
-                           v->level >= TOPT_ZERO_STATE ? all : tensor};
+    all = fmin(all, ranks * topt_degrees_shard(v) * v->context);
+    return (struct spread){v->level >= TOPT_ZERO_PARAM ? all : parts,
+                           v->level >= TOPT_ZERO_GRADIENT ? all : parts,
+                           v->level >= TOPT_ZERO_STATE ? all : parts};
+}
+
+static void add_spread(const struct topt_least_parameters *p, struct spread n,
+                       double sign, struct topt_least_parameters *ret)
+{
+    ret->value += sign * p->value / n.value;
+    ret->gradient += sign * p->gradient / n.gradient;
+    ret->state += sign * p->state / n.state;
 }
 
 /* The parameters' bytes on a device. */
 static struct topt_least_parameters spread_out(const struct topt_grid_search *s,
                                                const struct topt_degrees *v,
-                                               const struct topt_least_parameters *p,
-                                               const struct topt_least_parameters *e)
+                                               const struct topt_parameter_sums *p)
 {
-    struct spread n = spread_of(s, v, v->tensor),
-                  m = spread_of(s, v, (double)v->expert * v->expert_tensor);
-    return (struct topt_least_parameters){
-        (p->value - e->value) / n.value + e->value / m.value,
-        (p->gradient - e->gradient) / n.gradient + e->gradient / m.gradient,
-        (p->state - e->state) / n.state + e->state / m.state};
+    struct topt_least_parameters ret = {0};
+    double tensor = v->tensor, experts = v->expert * v->expert_tensor;
+    struct spread n = spread_of(s, v, tensor, tensor);
+    add_spread(&p->all, n, 1, &ret);
+    add_spread(&p->of_experts, n, -1, &ret);
+    add_spread(&p->of_experts, spread_of(s, v, experts, experts), 1, &ret);
+    add_spread(&p->whole, n, -1, &ret);
+    add_spread(&p->whole, spread_of(s, v, tensor, 1), 1, &ret);
+    return ret;
 }
 
 static struct topt_least_parameters least_on_each(const struct topt_grid_search *s,
                                                   const struct topt_degrees *v)
 {
-    return spread_out(s, v, &s->planning->parameters, &s->planning->of_experts);
+    return spread_out(s, v, &s->planning->parameters);
 }
 
 int64_t topt_grid_host_bytes(const struct topt_grid_search *s,
                              const struct topt_degrees *v)
 {
-    struct topt_least_parameters p =
-        spread_out(s, v, &s->planning->away, &s->planning->away_of_experts);
+    struct topt_parameter_sums away = {.all = s->planning->away,
+                                       .of_experts = s->planning->away_of_experts};
+    struct topt_least_parameters p = spread_out(s, v, &away);
     return (int64_t)((p.value + p.gradient + p.state) / (s->stages ? s->stages : 1));
 }
 
@@ -692,12 +704,34 @@ int64_t topt_grid_stays_bytes(const struct topt_grid_search *s,
     return (int64_t)(p.value + p.gradient + p.state);
 }
 
+/* Bytes of the rows that pad a device's part of the tables of the vocabulary. */
+static double padding_bytes(const struct topt_grid_search *s,
+                            const struct topt_degrees *v, const double row[2])
+{
+    const struct topt_settings *x = &s->request->settings;
+    int64_t vocab = s->request->model->vocab;
+    double padding = 0;
+    for (int split = 0; split < 2 && x->vocab_multiple; split++) {
+        int64_t parts = split ? v->tensor : 1, multiple = x->vocab_multiple * parts;
+        int64_t padded = (vocab + multiple - 1) / multiple * multiple;
+        padding += row[split] * (double)(padded - vocab) / (double)parts;
+    }
+    return padding * topt_parameter_bytes(x);
+}
+
 int64_t topt_grid_unit_stays_bytes(const struct topt_grid_search *s,
                                    const struct topt_degrees *v, int unit)
 {
-    const struct topt_least_parameters *all = s->planning->in_unit[unit];
-    struct topt_least_parameters p = spread_out(s, v, &all[0], &all[1]);
-    return (int64_t)(p.value + p.gradient + p.state);
+    const struct topt_parameter_sums *all = &s->planning->in_unit[unit];
+    struct topt_least_parameters p = spread_out(s, v, all);
+    const struct topt_settings *x = &s->request->settings;
+    const struct topt_stage_unit *u = &s->planning->units.at[unit];
+    int loss = s->request->model->loss;
+    int64_t buffers = (int64_t)padding_bytes(s, v, all->row);
+    if (loss >= u[0].op && loss < u[1].op)
+        buffers += x->workspace_bytes;
+    return (int64_t)(p.value + p.gradient + p.state) +
+           (x->accounting == TOPT_ACCOUNTING_RUN ? topt_with_allocator(x, buffers) : 0);
 }
 
 /* ... of so many bytes, along axes. */
@@ -714,15 +748,15 @@ static void add_gather(const struct topt_grid_search *s, uint32_t axes, double b
 void topt_grid_gather_ns(const struct topt_grid_search *s, const struct topt_degrees *v,
                          int unit, int64_t ret[TOPT_LINK_COUNT])
 {
-    const struct topt_least_parameters *all = s->planning->in_unit[unit];
+    const struct topt_parameter_sums *p = &s->planning->in_unit[unit];
     int cut = topt_degrees_first_tensor_axis(&s->mesh, v);
     struct topt_expert_axes of = topt_degrees_expert_axes(&s->mesh, v);
     uint32_t whole = (1u << topt_degrees_whole_axes(&s->mesh, v)) - 1;
     memset(ret, 0, TOPT_LINK_COUNT * sizeof *ret);
     if (v->level < TOPT_ZERO_GRADIENT || s->request->settings.low)
         return;
-    add_gather(s, ((1u << cut) - 1) & ~whole, (all[0].value - all[1].value) / v->tensor,
-               ret);
+    double experts = p->of_experts.value, rest = p->all.value - experts - p->whole.value;
+    add_gather(s, ((1u << cut) - 1) & ~whole, rest / v->tensor + p->whole.value, ret);
     add_gather(s, ((1u << (cut - of.data)) - 1) & ~whole,
-               all[1].value / ((double)v->expert * v->expert_tensor), ret);
+               experts / ((double)v->expert * v->expert_tensor), ret);
 }

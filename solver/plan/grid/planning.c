@@ -75,6 +75,22 @@ static int find_recomputable(struct topt_planning *m, struct topt_error *err)
 
 /* ---- pipeline stages ----------------------------------------------------------------- */
 
+/* ... of the operators [from, until). */
+static struct topt_parameter_sums sum_parameters(const struct topt_planning *m, int from,
+                                                 int until)
+{
+    const struct topt_model *model = m->request->model;
+    const struct topt_settings *x = &m->request->settings;
+    struct topt_parameter_sums ret = {
+        .all = topt_least_parameters_of(model, x, 0, NULL, from, until),
+        .of_experts = topt_least_parameters_of(model, x, 1, NULL, from, until),
+        .row = {0}};
+    topt_vocabulary_rows(model, x, m->split.op, from, until, ret.row);
+    if (m->split.op)
+        ret.whole = topt_least_parameters_of(model, x, 0, m->split.op, from, until);
+    return ret;
+}
+
 /* Stages are searched in the uniform space of a framework that has them, for models of layers whose
  * samples go from one to the next. */
 static int find_layers(struct topt_planning *m, struct topt_error *err)
@@ -88,10 +104,7 @@ static int find_layers(struct topt_planning *m, struct topt_error *err)
     if (!m->in_unit)
         return topt_nomem(err, "the model's layers");
     for (int i = 0; i < m->units.n; i++)
-        for (int experts = 0; experts < 2; experts++)
-            m->in_unit[i][experts] = topt_least_parameters_of(
-                m->request->model, &m->request->settings, experts, m->units.at[i].op,
-                m->units.at[i + 1].op);
+        m->in_unit[i] = sum_parameters(m, m->units.at[i].op, m->units.at[i + 1].op);
     m->most_chunks = topt_request_most_chunks(m->request, &m->units);
     return 0;
 }
@@ -179,8 +192,6 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
         .tensor = (enum topt_tensor_where)topt_request_tensor_at(r, 0),
         .heads = heads_of(r->model),
         .sparse = topt_model_has_tables(r->model),
-        .parameters = topt_least_parameters(r->model, &r->settings, 0),
-        .of_experts = topt_least_parameters(r->model, &r->settings, 1),
         .away = rests_away(r, 0),
         .away_of_experts = rests_away(r, 1),
         .experts = topt_request_experts(r) ? topt_model_experts(r->model) : 0};
@@ -205,6 +216,7 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
         topt_planning_fini(m);
         return -1;
     }
+    m->parameters = sum_parameters(m, 0, r->model->nops);
     for (int64_t u = 1; u <= batch; u++)
         if (all ? batch % u == 0 : u == given) {
             m->at[n + m->n].batches = u;

@@ -14,6 +14,13 @@
 struct topt_memo;
 struct topt_grid_search;
 
+/* What parameters hold at least, over all devices: all of them, those of experts, and those that tensor ranks have whole; and
+ * the numbers of one row of all tables of the vocabulary that are padded and that no rank splits, */
+struct topt_parameter_sums {
+    struct topt_least_parameters all, of_experts, whole;
+    double row[2]; /* ... and of those that tensor ranks split by rows */
+};
+
 /* Models by number of micro-batches are made when asked for, by any of several threads. */
 struct topt_planning {
     const struct topt_request *request;
@@ -27,8 +34,7 @@ struct topt_planning {
     const struct topt_model *apart;
     int sparse;    /* the model has sparse tables */
     int64_t heads; /* tensor parallelism divides it; 0: no attention */
-    struct topt_least_parameters parameters,
-        of_experts; /* 'of_experts': a part of these */
+    struct topt_parameter_sums parameters;
     /* The same of what rests on the host. */
     struct topt_least_parameters away, away_of_experts;
     int64_t experts; /* expert parallelism divides it; 0: it is not looked at */
@@ -36,10 +42,9 @@ struct topt_planning {
     double activation_bytes[2];
     int layers,
         most_chunks; /* that pipeline stages can be cut between, and into; 0: none */
-    struct topt_stage_units units; /* of these */
-    /* By unit, its parameters, and of these experts.  Owned; NULL: no layers can be cut. */
-    struct topt_least_parameters (*in_unit)[2];
-    int recomputes; /* some operator can be recomputed in backward */
+    struct topt_stage_units units;       /* of these */
+    struct topt_parameter_sums *in_unit; /* by unit; owned; NULL: no layers can be cut */
+    int recomputes;                      /* some operator can be recomputed in backward */
     /* What is recomputed where anything is, bits of enum topt_recompute_module: whole layers, or what was asked for;
      * and the bytes that backward reads then and that are kept, at least, of the whole batch, without and with
      * context ranks. */

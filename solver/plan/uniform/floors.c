@@ -90,6 +90,14 @@ static struct topt_grid_passes *find_passes(struct topt_grid_search *grid,
     return rc ? NULL : p;
 }
 
+/* The time in which all data ranks add one number up. */
+static int64_t scalar_ns(const struct topt_grid_search *grid,
+                         const struct topt_degrees *d)
+{
+    uint32_t data = (1u << topt_degrees_data_axes(&grid->mesh, d)) - 1;
+    return data ? topt_router_time(grid->router, TOPT_ALL_REDUCE, data, 4).ns : 0;
+}
+
 const struct topt_memo_entry *topt_floor_find(struct topt_memo *memo,
                                               const struct topt_grid_search *of,
                                               const struct topt_degrees *d,
@@ -112,9 +120,7 @@ const struct topt_memo_entry *topt_floor_find(struct topt_memo *memo,
     struct topt_expert_axes axes = topt_degrees_expert_axes(&grid->mesh, &at);
     if (!p || topt_problem_floor(p->problem, &p->units, axes, &x->floor, err))
         return NULL;
-    uint32_t data = (1u << topt_degrees_data_axes(&grid->mesh, &at)) - 1;
-    if (data)
-        x->floor.scalar_ns = topt_router_time(grid->router, TOPT_ALL_REDUCE, data, 4).ns;
+    x->floor.scalar_ns = scalar_ns(grid, &at);
     x->floored = 1;
     memo->bytes += (size_t)x->floor.nunits * sizeof *x->floor.unit;
     return x;
@@ -134,23 +140,39 @@ static double interpolate(double share, int64_t without, int64_t with)
     return (double)without + share * (double)(with - without);
 }
 
-/* A pass of a unit may end with a collective over all data ranks, such as that of a mean.  If the floor has more data ranks than
- * the degrees, it takes longer there: the most by which the floor's pass of a unit is too long. */
+/* Data ranks add the mean of the loss up in the forward pass of its unit.  By how much that takes longer than in the floor,
+ * which has other data ranks. */
+static double mean_ns(const struct topt_memo_entry *floor,
+                      const struct topt_grid_search *grid, const struct topt_degrees *d)
+{
+    double more = (double)(scalar_ns(grid, d) - floor->floor.scalar_ns);
+    return more * (more > 0 ? floor->floor.losses > 0 : floor->floor.losses);
+}
+
+/* ... and where other operators add up over data ranks too, the most by which the floor's pass of a unit is too long. */
 static double excess_ns(const struct topt_memo_entry *floor, const struct topt_degrees *d)
 {
-    return d->data < floor->degrees.data ? (double)floor->floor.scalar_ns : 0;
+    return floor->floor.batch_sums && d->data < floor->degrees.data
+               ? (double)floor->floor.scalar_ns
+               : 0;
 }
 
 struct topt_pass_times topt_floor_times(const struct topt_memo_entry *floor,
+                                        const struct topt_grid_search *grid,
                                         const struct topt_degrees *d)
 {
     const struct topt_floor_time *t = floor->floor.pass;
     double of = (double)floor->degrees.micro_batches, share = share_of_adding(floor, d);
     double excess = 2 * excess_ns(floor, d); /* forward and backward */
+    double mean = excess > 0 ? 0 : mean_ns(floor, grid, d);
+    int last = floor->floor.loss_unit == floor->floor.nunits - 1;
     return (struct topt_pass_times){
-        fmax(interpolate(share, t[0].ns, t[1].ns) / of - excess * floor->floor.nunits, 0),
+        fmax(interpolate(share, t[0].ns, t[1].ns) / of - excess * floor->floor.nunits +
+                 mean,
+             0),
         fmax(interpolate(share, t[0].layer_ns, t[1].layer_ns) / of - excess, 0),
-        fmax(interpolate(share, t[0].last_ns, t[1].last_ns) / of - excess, 0),
+        fmax(interpolate(share, t[0].last_ns, t[1].last_ns) / of - excess + last * mean,
+             0),
         (double)floor->floor.most_tokens_ns / of};
 }
 
@@ -169,14 +191,17 @@ void topt_floor_units(const struct topt_memo_entry *floor,
 {
     double u = (double)d->micro_batches, of = (double)floor->degrees.micro_batches;
     double share = share_of_adding(floor, d), excess = excess_ns(floor, d);
+    double mean = excess > 0 ? 0 : mean_ns(floor, grid, d);
     uint8_t links = token_links(&grid->mesh, d);
     int comes_forward = d->level >= TOPT_ZERO_PARAM;
     for (int i = 0; i < floor->floor.nunits; i++) {
         const struct topt_floor_unit *x = &floor->floor.unit[i];
+        double more = (i == floor->floor.loss_unit) * mean;
         int64_t gather[TOPT_LINK_COUNT];
         topt_grid_gather_ns(grid, d, i, gather);
         ret[i] = (struct topt_unit_sums){
-            .passes_ns = (int64_t)(u * interpolate(share, x->ns[0], x->ns[1]) / of),
+            .passes_ns =
+                (int64_t)(u * (interpolate(share, x->ns[0], x->ns[1]) / of + more)),
             .exchange_ns = (int64_t)(u * (double)x->most_tokens_ns / of),
             .stays = topt_grid_unit_stays_bytes(grid, d, i),
             .kept = x->kept_bytes};
@@ -185,7 +210,7 @@ void topt_floor_units(const struct topt_memo_entry *floor,
             double tokens = (double)x->tokens_ns[back] / of;
             double all =
                 (double)x->pass_ns[back] + back * share * (double)(x->ns[1] - x->ns[0]);
-            ns[TOPT_LINK_COUNT] = (int64_t)fmax(all / of - excess, 0);
+            ns[TOPT_LINK_COUNT] = (int64_t)fmax(all / of - excess + !back * more, 0);
             /* Backward, parameters come once more, or gradients go where they are sharded. */
             int comes = back || comes_forward;
             for (int k = 0; k < TOPT_LINK_COUNT; k++)

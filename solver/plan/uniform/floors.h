@@ -22,7 +22,9 @@ struct topt_pass_times {
     double tokens; /* at most, of all that, in which tokens go to experts and back */
 };
 
+/* 'grid': that of the degrees. */
 struct topt_pass_times topt_floor_times(const struct topt_memo_entry *floor,
+                                        const struct topt_grid_search *grid,
                                         const struct topt_degrees *d);
 
 /* ... and by unit, with what its parameters stay with and activations keep, as sums that no strategy of the degrees is below

@@ -667,13 +667,14 @@ static int add_first(struct fold *f)
  * k = layers - s (q - 1) of them have q, of which the last waits for k - 1 chunks of c layers or more; and the stage of the
  * last of its v chunks waits for the first chunks of the others.  Of several a stage, the first may have no layer: of (4) and
  * (5) one chunk that is waited for is left out. */
-static int64_t least_staged_ns(const struct fold *f, const struct topt_degrees *d,
+static int64_t least_staged_ns(const struct fold *f, const struct topt_grid_search *grid,
+                               const struct topt_degrees *d,
                                const struct topt_memo_entry *floor, int64_t hidden_ns)
 {
     int layers = f->s->planning->layers, s = d->stages;
     int q = (layers + s - 1) / s, chunk = d->virtual_stages == 1 ? q : 1;
     double u = (double)d->micro_batches;
-    struct topt_pass_times times = topt_floor_times(floor, d);
+    struct topt_pass_times times = topt_floor_times(floor, grid, d);
     double pass = times.all;
     double least = u * pass / s;
     if (topt_orders[d->order].pairs)
@@ -786,11 +787,12 @@ static int64_t least_first(struct fold *f, const struct topt_grid_search *grid,
 }
 
 /* The most that passes that run as one hide of the time in which tokens go to experts and back, of all micro-batches. */
-static int64_t most_hidden(const struct fold *f, const struct topt_degrees *d,
+static int64_t most_hidden(const struct fold *f, const struct topt_grid_search *grid,
+                           const struct topt_degrees *d,
                            const struct topt_memo_entry *floor)
 {
     const struct topt_request *r = f->s->request;
-    double all = topt_floor_times(floor, d).tokens * (double)d->micro_batches;
+    double all = topt_floor_times(floor, grid, d).tokens * (double)d->micro_batches;
     return (int64_t)(all * (1 - topt_dispatch_share(&r->settings, r->hw)));
 }
 
@@ -804,11 +806,12 @@ static int bound(struct fold *f, struct candidate *c, const struct topt_memo_ent
     if (!floor->floor.some)
         return 0;
     if (d->stages == 1)
-        return !beyond(c->least = least_staged_ns(f, d, floor, 0), f->time_limit);
+        return !beyond(c->least = least_staged_ns(f, c->grid, d, floor, 0),
+                       f->time_limit);
     int64_t bytes = (topt_grid_stays_bytes(c->grid, d) + kept) / d->stages;
     if (topt_orders[d->order].pairs)
-        c->hidden_ns = most_hidden(f, d, floor);
-    int64_t ns = least_staged_ns(f, d, floor, c->hidden_ns);
+        c->hidden_ns = most_hidden(f, c->grid, d, floor);
+    int64_t ns = least_staged_ns(f, c->grid, d, floor, c->hidden_ns);
     if (!matters(f, bytes, recomputes_first(f, d) ? ns / 100 * PERCENT_WITHOUT : ns))
         return 0;
     int64_t staged = topt_grid_least_stage_bytes(c->grid, d, kept);
@@ -945,19 +948,20 @@ static int find_least_units(struct fold *f, const struct candidate *c, int recom
     return 1;
 }
 
-/* Bounds by units cut layers by the least time of each, a strategy by its own times.  The two cuts are near each other: for
- * the difference a margin is left, one percent of memory, and two percent of time, or six where a stage has several chunks.
- * A strategy that its device can't hold is cut once more, for memory, so that a bound below the device's memory says
- * nothing. */
-static int64_t memory_margin(const struct fold *f)
+/* Bounds by units cut layers by the least time of each, a strategy by its own times.  The two cuts are near each other, and
+ * the same where the least are its own: for the difference a margin of one percent is left. */
+static int64_t with_margin(int64_t limit)
 {
-    int64_t bytes = topt_hw_memory_bytes(f->s->request->hw);
-    return topt_max(f->memory_limit, bytes) / 100 * 101;
+    return limit / 100 * 101;
 }
 
-static int time_percent(const struct candidate *c)
+/* Does memory that units need exclude a candidate?  A strategy that its device can't hold is cut once more, for memory: if
+ * units are just about as much as the device has, either cut may be the strategy's. */
+static int excludes(const struct fold *f, const struct topt_strategy_cost *cost)
 {
-    return c->degrees.virtual_stages > 1 ? 106 : 102;
+    int64_t bytes = topt_hw_memory_bytes(f->s->request->hw);
+    return cost->memory_bytes > with_margin(bytes) ||
+           with_margin(cost->memory_bytes) < bytes;
 }
 
 /* Do units exceed such limits (0: none) over a candidate's stages?  1, 0, or -1: failed. */
@@ -991,10 +995,12 @@ static int sharpen(struct fold *f, struct candidate *c)
         rc = find_least_units(f, c, c->degrees.recompute, f->unit);
     if (rc <= 0)
         return rc;
-    rc = exceed(f, c, f->unit, memory_margin(f), 0, &cost);
+    rc = exceed(f, c, f->unit, with_margin(f->memory_limit), 0, &cost);
+    if (rc > 0 && !excludes(f, &cost))
+        rc = exceed(f, c, f->unit, 0, 0, &cost);
     c->too_large |= rc > 0;
     if (!rc)
-        c->least = topt_max(c->least, cost.time_ns / time_percent(c) * 100);
+        c->least = topt_max(c->least, cost.time_ns / 101 * 100);
     return rc;
 }
 
@@ -1028,15 +1034,15 @@ static int is_first_hopeless(struct fold *f, const struct candidate *c)
     while (rc >= 0 && high - low > 1) {
         int n = low + (high - low) / 2;
         mix_units(f, with, without, all.stage.layers, n);
-        rc = exceed(f, c, f->unit, memory_margin(f), 0, &cost);
-        if (rc > 0)
+        rc = exceed(f, c, f->unit, with_margin(f->memory_limit), 0, &cost);
+        if (rc > 0 && excludes(f, &cost))
             low = n;
         else
             high = n;
     }
     if (rc >= 0 && high) {
         mix_units(f, with, without, all.stage.layers, high);
-        rc = exceed(f, c, f->unit, 0, f->time_limit / 100 * time_percent(c), &cost);
+        rc = exceed(f, c, f->unit, 0, with_margin(f->time_limit), &cost);
     }
     free(with);
     free(without);

@@ -133,6 +133,49 @@ static uint64_t excluded_by(const struct floor *x, const struct edge *e)
     return out;
 }
 
+/* The least bytes that an edge keeps.  'out': choices of its consumer, as bits, that are left out. */
+static int64_t least_kept(const struct floor *x, const struct edge *e, uint64_t out)
+{
+    const struct topt_problem *p = x->p;
+    const struct edge_table *t = &p->table[x->table[e->table]];
+    const struct family *f = &p->family[x->family[p->node[e->to].family]];
+    int32_t rows = topt_rows(p, t)->n, cols = topt_cols(p, t)->n;
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < f->n && out; i++)
+        for (int32_t r = 0; r < rows && !(i < 64 && out >> i & 1); r++) {
+            int32_t at = r * cols + f->at[i].class[AS_CONSUMER + t->input];
+            for (int32_t a = t->first[at]; a < t->first[at + 1]; a++)
+                least = topt_min(least, t->cost[a].memory);
+        }
+    return least == INT64_MAX ? t->least.memory : least;
+}
+
+/* Does an operator add up over samples inside of a pass, as batch norm does? */
+static int sums_samples(const struct topt_op *o)
+{
+    const struct topt_step *of[] = {o->spec->forward, o->spec->backward};
+    for (int back = 0; back < 2; back++)
+        for (const struct topt_step *t = of[back]; t->kind != TOPT_STEP_END; t++)
+            for (int d = 0; d < TOPT_MAX_OPDIMS; d++)
+                if ((t->kind == TOPT_STEP_SUM || t->kind == TOPT_STEP_MAX) &&
+                    t->dims >> d & 1 && o->spec->dim[d].split == TOPT_SPLIT_BATCH)
+                    return 1;
+    return 0;
+}
+
+static void find_losses(struct floor *x, const struct topt_stage_units *units)
+{
+    const struct topt_model *m = x->p->k.model;
+    x->ret->loss_unit = -1;
+    for (int u = 0; u < units->n; u++)
+        for (int i = units->at[u].op; i < units->at[u + 1].op; i++) {
+            x->ret->losses += m->op[i].spec->loss != 0;
+            x->ret->batch_sums |= sums_samples(&m->op[i]);
+            if (i == m->loss)
+                x->ret->loss_unit = u;
+        }
+}
+
 static void add_all(struct floor *x, const struct topt_stage_units *units, uint64_t *out,
                     int *unit)
 {
@@ -149,16 +192,17 @@ static void add_all(struct floor *x, const struct topt_stage_units *units, uint6
         const struct edge_table *t = &p->table[x->table[p->edge[i].table]];
         const struct edge_passes *e = &t->passes;
         add(x, unit[topt_node_operator(p, &p->node[p->edge[i].to])],
-            (struct topt_floor_unit){.kept_bytes = t->least.memory,
-                                     .ns = {t->least.time, t->least.time},
-                                     .pass_ns = {e->least_ns[0], e->least_ns[1]},
-                                     .tokens_ns = {e->of_tokens * e->least_ns[0],
-                                                   e->of_tokens * e->least_ns[1]},
-                                     .most_tokens_ns =
-                                         e->of_tokens * (e->most_ns[0] + e->most_ns[1])});
+            (struct topt_floor_unit){
+                .kept_bytes = least_kept(x, &p->edge[i], out[p->edge[i].to]),
+                .ns = {t->least.time, t->least.time},
+                .pass_ns = {e->least_ns[0], e->least_ns[1]},
+                .tokens_ns = {e->of_tokens * e->least_ns[0],
+                              e->of_tokens * e->least_ns[1]},
+                .most_tokens_ns = e->of_tokens * (e->most_ns[0] + e->most_ns[1])});
     }
     keep_inputs(x, units);
     find_ends(x, units);
+    find_losses(x, units);
 }
 
 static int find(struct floor *x, const struct topt_stage_units *units, int anew)
