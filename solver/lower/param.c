@@ -228,6 +228,18 @@ struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
     return topt_least_parameters_of(m, s, experts, NULL, 0, m->nops);
 }
 
+/* Does a kernel of the direction read the operand's value? */
+static int is_read(const struct topt_op *o, int backward, int operand)
+{
+    const struct topt_step *s = o->spec->forward;
+    if (backward)
+        return (int)(o->reads_back >> operand & 1);
+    for (int i = 0; i < TOPT_MAX_STEPS && s[i].kind != TOPT_STEP_END; i++)
+        if (s[i].reads >> operand & 1)
+            return 1;
+    return 0;
+}
+
 /* Is a parameter whole on each of the tensor ranks, which split such a dimension of its operator?  Experts are apart. */
 static int is_whole(const struct topt_op *o, int x, int split)
 {
@@ -258,7 +270,9 @@ struct topt_least_parameters topt_least_parameters_of(const struct topt_model *m
                 (split && !is_whole(o, x, split[i])))
                 continue;
             double n = (double)topt_operand_numbers(o, x), bits = (double)o->attrs.bits;
-            sum.value += n * (bits > 0 ? bits / 8 : value);
+            double bytes = n * (bits > 0 ? bits / 8 : value);
+            sum.value += bytes;
+            sum.reread += is_read(o, 1, x) ? bytes : 0;
             if (!topt_is_trained(o, x))
                 continue;
             sum.gradient += topt_table_sparse(o) == x ? 0 : n * gradient;
@@ -406,18 +420,6 @@ int topt_params_zero(const struct topt_fragments *f, int op,
 }
 
 /* ---- in each micro-batch ----------------------------------------------------------- */
-
-/* Does a kernel of the direction read the operand's value? */
-static int is_read(const struct topt_op *o, int backward, int operand)
-{
-    const struct topt_step *s = o->spec->forward;
-    if (backward)
-        return (int)(o->reads_back >> operand & 1);
-    for (int i = 0; i < TOPT_MAX_STEPS && s[i].kind != TOPT_STEP_END; i++)
-        if (s[i].reads >> operand & 1)
-            return 1;
-    return 0;
-}
 
 /* A move of the parameter or its gradient, which other operators' computation may hide. */
 static int move_async(const struct param *p, enum topt_async what, int backward, int src,

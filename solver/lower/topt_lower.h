@@ -292,6 +292,7 @@ int topt_parameter_bytes(const struct topt_settings *s);
 /* ... that all parameters of a model, or of its experts alone, hold at least, over all devices. */
 struct topt_least_parameters {
     double value, gradient, state;
+    double reread; /* of 'value', what backward reads */
 };
 struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
                                                    const struct topt_settings *s,

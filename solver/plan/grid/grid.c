@@ -400,6 +400,27 @@ void topt_grid_close(struct topt_grid_search *s)
     s->degrees = NULL;
 }
 
+/* What a pipeline adds to settings. */
+static void add_stages(const struct topt_grid_search *s, const struct topt_degrees *v,
+                       struct topt_settings *ret)
+{
+    ret->by_schedule = v->by_schedule;
+    ret->stages = v->stages;
+    ret->stage_chunks = v->virtual_stages;
+    ret->even_stages = topt_request_even_stages(s->request);
+    ret->unlike_stages = v->stages > 1 && s->request->unlike.groups;
+    ret->order = v->order;
+}
+
+struct topt_settings topt_grid_stage_settings(const struct topt_grid_search *s,
+                                              const struct topt_degrees *v)
+{
+    struct topt_settings ret = topt_request_settings(s->request);
+    ret.micro_batches = v->micro_batches;
+    add_stages(s, v, &ret);
+    return ret;
+}
+
 /* The settings of a variant, which stay where they are until the shape is closed: costings borrow
  * them.  A framework's uniform strategy takes the time and the memory of its schedule, so its
  * problem counts only bytes that no schedule gets by without. */
@@ -435,14 +456,10 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
         return NULL;
     }
     *at = (struct topt_grid_settings){t->settings, t->settings, s->settings};
-    at->settings.by_schedule = at->searched.by_schedule = v->by_schedule;
-    at->settings.stages = v->stages;
-    at->settings.stage_chunks = v->virtual_stages;
-    at->settings.even_stages = topt_request_even_stages(s->request);
-    at->settings.unlike_stages = v->stages > 1 && s->request->unlike.groups;
+    add_stages(s, v, &at->settings);
+    at->searched.by_schedule = v->by_schedule;
     at->settings.ring = at->searched.ring = ring;
     at->settings.merge = at->searched.merge = merge;
-    at->settings.order = v->order;
     at->settings.rest_f32 = at->searched.rest_f32 = rest_f32;
     at->settings.tables = at->searched.tables = tables;
     at->settings.table_shards = at->searched.table_shards = shards;
@@ -680,7 +697,8 @@ static double of_most_layers(const struct topt_grid_search *s,
     struct topt_order_plan plan;
     if (last >= v->stages)
         return 0;
-    for (int i = 0; i <= last; i++) {
+    /* But in a V, later stages are ahead by no more passes than earlier ones. */
+    for (int i = topt_orders[v->order].v ? 0 : (int)last; i <= last; i++) {
         topt_order_plan(&topt_orders[v->order], &shape, i, &plan);
         ahead = topt_min(ahead, plan.ahead);
     }
@@ -734,29 +752,55 @@ int64_t topt_grid_unit_stays_bytes(const struct topt_grid_search *s,
            (x->accounting == TOPT_ACCOUNTING_RUN ? topt_with_allocator(x, buffers) : 0);
 }
 
-/* ... of so many bytes, along axes. */
-static void add_gather(const struct topt_grid_search *s, uint32_t axes, double bytes,
-                       int64_t ret[TOPT_LINK_COUNT])
+/* Adds the time of a collective of so many bytes along axes, by link. */
+static void add_collective(const struct topt_grid_search *s, enum topt_collective how,
+                           uint32_t axes, double bytes, int64_t ret[TOPT_LINK_COUNT])
 {
     if (!axes || bytes < 1)
         return;
-    int64_t ns = topt_router_time(s->router, TOPT_ALL_GATHER, axes, (int64_t)bytes).ns;
+    int64_t ns = topt_router_time(s->router, how, axes, (int64_t)bytes).ns;
     for (int k = 0; k < TOPT_LINK_COUNT; k++)
         ret[k] += (topt_group_links(&s->mesh, axes) >> k & 1) * ns;
 }
 
-void topt_grid_gather_ns(const struct topt_grid_search *s, const struct topt_degrees *v,
-                         int unit, int64_t ret[TOPT_LINK_COUNT])
+/* Adds those of parameters that ranks along 'axes' share out, but for the outermost 'whole', along which they are replicas.
+ * Replicas add up what a rank has of a gradient. */
+static void add_shared(const struct topt_grid_search *s, uint32_t axes, uint32_t whole,
+                       const struct topt_least_parameters *p, struct topt_shared_ns *ret)
+{
+    double ranks = 1;
+    for (int a = 0; a < s->mesh.naxes; a++)
+        ranks *= (axes & ~whole) >> a & 1 ? s->mesh.size[a] : 1;
+    add_collective(s, TOPT_ALL_GATHER, axes & ~whole, p->value, ret->gather);
+    add_collective(s, TOPT_ALL_GATHER, axes & ~whole, p->reread, ret->again);
+    add_collective(s, TOPT_REDUCE_SCATTER, axes & ~whole, p->gradient, ret->reduce);
+    add_collective(s, TOPT_ALL_REDUCE, axes & whole, p->gradient / ranks, ret->reduce);
+}
+
+/* What one of so many ranks has: its part of what they split, and all that each has whole. */
+static struct topt_least_parameters on_rank(const struct topt_parameter_sums *p,
+                                            double ranks)
+{
+    const struct topt_least_parameters *a = &p->all, *e = &p->of_experts, *w = &p->whole;
+    return (struct topt_least_parameters){
+        .value = (a->value - e->value - w->value) / ranks + w->value,
+        .gradient = (a->gradient - e->gradient - w->gradient) / ranks + w->gradient,
+        .reread = (a->reread - e->reread - w->reread) / ranks + w->reread};
+}
+
+void topt_grid_shared_ns(const struct topt_grid_search *s, const struct topt_degrees *v,
+                         int unit, struct topt_shared_ns *ret)
 {
     const struct topt_parameter_sums *p = &s->planning->in_unit[unit];
     int cut = topt_degrees_first_tensor_axis(&s->mesh, v);
     struct topt_expert_axes of = topt_degrees_expert_axes(&s->mesh, v);
-    uint32_t whole = (1u << topt_degrees_whole_axes(&s->mesh, v)) - 1;
-    memset(ret, 0, TOPT_LINK_COUNT * sizeof *ret);
+    uint32_t replicas = (1u << topt_degrees_whole_axes(&s->mesh, v)) - 1;
+    *ret = (struct topt_shared_ns){{0}, {0}, {0}};
     if (v->level < TOPT_ZERO_GRADIENT || s->request->settings.low)
         return;
-    double experts = p->of_experts.value, rest = p->all.value - experts - p->whole.value;
-    add_gather(s, ((1u << cut) - 1) & ~whole, rest / v->tensor + p->whole.value, ret);
-    add_gather(s, ((1u << (cut - of.data)) - 1) & ~whole,
-               experts / ((double)v->expert * v->expert_tensor), ret);
+    struct topt_parameter_sums experts = {.all = p->of_experts};
+    struct topt_least_parameters each = on_rank(p, v->tensor);
+    add_shared(s, (1u << cut) - 1, replicas, &each, ret);
+    each = on_rank(&experts, (double)v->expert * v->expert_tensor);
+    add_shared(s, (1u << (cut - of.data)) - 1, replicas, &each, ret);
 }

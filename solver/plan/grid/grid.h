@@ -63,6 +63,10 @@ int topt_grid_part(struct topt_planning *m, int nodes, int per_node, int stages,
 int topt_grid_stage(struct topt_grid_search *s, int stages, struct topt_grid_search **ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The settings of a variant as far as topt_stages_exceed reads them. */
+struct topt_settings topt_grid_stage_settings(const struct topt_grid_search *s,
+                                              const struct topt_degrees *v);
+
 /* The context in which a variant is costed; borrows from the shape. */
 int topt_grid_costing(struct topt_grid_search *s, const struct topt_degrees *v,
                       struct topt_costing *ret, struct topt_error *err) TOPT_MUST_CHECK;
@@ -88,10 +92,13 @@ int64_t topt_grid_stays_bytes(const struct topt_grid_search *s,
 int64_t topt_grid_unit_stays_bytes(const struct topt_grid_search *s,
                                    const struct topt_degrees *v, int unit);
 
-/* The time in which the parameters of one unit come from the ranks that shard them, by link; 0 where each rank has them, or
- * they come in few bits. */
-void topt_grid_gather_ns(const struct topt_grid_search *s, const struct topt_degrees *v,
-                         int unit, int64_t ret[TOPT_LINK_COUNT]);
+/* The least time, by link, in which the parameters of one unit come from the ranks that share them out, for forward and again
+ * for backward, and in which a micro-batch's gradients go there; 0 where each rank has them, or they move in few bits. */
+struct topt_shared_ns {
+    int64_t gather[TOPT_LINK_COUNT], again[TOPT_LINK_COUNT], reduce[TOPT_LINK_COUNT];
+};
+void topt_grid_shared_ns(const struct topt_grid_search *s, const struct topt_degrees *v,
+                         int unit, struct topt_shared_ns *ret);
 
 /* Tell whoever watches that a variant of the shape is priced next. */
 void topt_grid_tell_progress(const struct topt_grid_search *s,

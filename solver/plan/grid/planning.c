@@ -176,9 +176,10 @@ static struct topt_least_parameters rests_away(const struct topt_request *r, int
                                  some = topt_least_parameters(r->model, &r->settings,
                                                               experts);
     int wide = topt_dtype_is_half(here.dtype) && !here.gradient_f32 ? 2 : 1;
-    return (struct topt_least_parameters){all.value - some.value,
-                                          wide * (all.gradient - some.gradient),
-                                          all.state - some.state};
+    return (struct topt_least_parameters){
+        .value = all.value - some.value,
+        .gradient = wide * (all.gradient - some.gradient),
+        .state = all.state - some.state};
 }
 
 int topt_planning_init(struct topt_planning *m, const struct topt_request *r,

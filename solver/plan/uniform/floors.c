@@ -193,12 +193,12 @@ void topt_floor_units(const struct topt_memo_entry *floor,
     double share = share_of_adding(floor, d), excess = excess_ns(floor, d);
     double mean = excess > 0 ? 0 : mean_ns(floor, grid, d);
     uint8_t links = token_links(&grid->mesh, d);
-    int comes_forward = d->level >= TOPT_ZERO_PARAM;
+    int comes = d->level >= TOPT_ZERO_PARAM;
     for (int i = 0; i < floor->floor.nunits; i++) {
         const struct topt_floor_unit *x = &floor->floor.unit[i];
         double more = (i == floor->floor.loss_unit) * mean;
-        int64_t gather[TOPT_LINK_COUNT];
-        topt_grid_gather_ns(grid, d, i, gather);
+        struct topt_shared_ns shared;
+        topt_grid_shared_ns(grid, d, i, &shared);
         ret[i] = (struct topt_unit_sums){
             .passes_ns =
                 (int64_t)(u * (interpolate(share, x->ns[0], x->ns[1]) / of + more)),
@@ -211,10 +211,9 @@ void topt_floor_units(const struct topt_memo_entry *floor,
             double all =
                 (double)x->pass_ns[back] + back * share * (double)(x->ns[1] - x->ns[0]);
             ns[TOPT_LINK_COUNT] = (int64_t)fmax(all / of - excess + !back * more, 0);
-            /* Backward, parameters come once more, or gradients go where they are sharded. */
-            int comes = back || comes_forward;
             for (int k = 0; k < TOPT_LINK_COUNT; k++)
-                ns[k] = comes * gather[k] + (links >> k & 1) * (int64_t)tokens;
+                ns[k] = comes * (back ? shared.again[k] : shared.gather[k]) +
+                        back * shared.reduce[k] + (links >> k & 1) * (int64_t)tokens;
         }
     }
     ret[floor->floor.nunits] = (struct topt_unit_sums){.stays = 0};

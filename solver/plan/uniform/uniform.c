@@ -143,18 +143,25 @@ static int put_cost(struct fold *f, const struct topt_strategy *s, int64_t *memo
     return 0;
 }
 
+/* Do units exceed such limits (0: none) over the stages of degrees?  1, 0, or -1: failed. */
+static int exceed(struct fold *f, const struct topt_degrees *d,
+                  struct topt_unit_sums *unit, int64_t memory, int64_t time,
+                  struct topt_strategy_cost *ret)
+{
+    struct topt_settings settings = topt_grid_stage_settings(f->s, d);
+    struct topt_costing k = {.settings = &settings, .hw = f->s->request->hw};
+    return topt_stages_exceed(&k, &f->s->planning->units, unit, memory, time, ret,
+                              f->err);
+}
+
 /* Do the units alone show that a strategy over pipeline stages exceeds a limit?  1: yes, and '*ret' is what cost_staged
  * would give; 0: it has to be costed; -1: failed. */
 static int is_beyond(struct fold *f, struct topt_unit_sums *unit, int64_t time_limit,
                      struct topt_strategy_cost *ret)
 {
-    struct topt_costing k;
     if (!unit)
         return 0;
-    if (topt_grid_costing(f->s, f->degrees, &k, f->err))
-        return -1;
-    int rc = topt_stages_exceed(&k, &f->s->planning->units, unit, f->memory_limit,
-                                time_limit, ret, f->err);
+    int rc = exceed(f, f->degrees, unit, f->memory_limit, time_limit, ret);
     f->too_large = rc > 0 && beyond(ret->memory_bytes, f->memory_limit);
     return rc;
 }
@@ -964,17 +971,6 @@ static int excludes(const struct fold *f, const struct topt_strategy_cost *cost)
            with_margin(cost->memory_bytes) < bytes;
 }
 
-/* Do units exceed such limits (0: none) over a candidate's stages?  1, 0, or -1: failed. */
-static int exceed(struct fold *f, const struct candidate *c, struct topt_unit_sums *unit,
-                  int64_t memory, int64_t time, struct topt_strategy_cost *ret)
-{
-    struct topt_costing k;
-    if (topt_grid_costing(f->s, &c->degrees, &k, f->err))
-        return -1;
-    return topt_stages_exceed(&k, &f->s->planning->units, unit, memory, time, ret,
-                              f->err);
-}
-
 /* Are candidates bounded by units?  1 with room for these in f->unit, 0, or -1 without memory. */
 static int may_bound(struct fold *f)
 {
@@ -995,9 +991,9 @@ static int sharpen(struct fold *f, struct candidate *c)
         rc = find_least_units(f, c, c->degrees.recompute, f->unit);
     if (rc <= 0)
         return rc;
-    rc = exceed(f, c, f->unit, with_margin(f->memory_limit), 0, &cost);
+    rc = exceed(f, &c->degrees, f->unit, with_margin(f->memory_limit), 0, &cost);
     if (rc > 0 && !excludes(f, &cost))
-        rc = exceed(f, c, f->unit, 0, 0, &cost);
+        rc = exceed(f, &c->degrees, f->unit, 0, 0, &cost);
     c->too_large |= rc > 0;
     if (!rc)
         c->least = topt_max(c->least, cost.time_ns / 101 * 100);
@@ -1028,13 +1024,13 @@ static int is_first_hopeless(struct fold *f, const struct candidate *c)
     if (rc > 0)
         rc = find_least_units(f, c, 0, without);
     if (rc > 0)
-        rc = exceed(f, c, with, 0, 0, &all) < 0 ? -1 : 1;
+        rc = exceed(f, &c->degrees, with, 0, 0, &all) < 0 ? -1 : 1;
     for (int i = 0; rc > 0 && i < all.stage.chunks; i++)
         high = all.stage.layers[i] > high ? all.stage.layers[i] : high;
     while (rc >= 0 && high - low > 1) {
         int n = low + (high - low) / 2;
         mix_units(f, with, without, all.stage.layers, n);
-        rc = exceed(f, c, f->unit, with_margin(f->memory_limit), 0, &cost);
+        rc = exceed(f, &c->degrees, f->unit, with_margin(f->memory_limit), 0, &cost);
         if (rc > 0 && excludes(f, &cost))
             low = n;
         else
@@ -1042,7 +1038,7 @@ static int is_first_hopeless(struct fold *f, const struct candidate *c)
     }
     if (rc >= 0 && high) {
         mix_units(f, with, without, all.stage.layers, high);
-        rc = exceed(f, c, f->unit, 0, with_margin(f->time_limit), &cost);
+        rc = exceed(f, &c->degrees, f->unit, 0, with_margin(f->time_limit), &cost);
     }
     free(with);
     free(without);

@@ -378,7 +378,7 @@ static int classify(struct classes *c, const struct topt_edge_end *e, int32_t *r
     while (i >= 0 && !same_end(&side->end[i], e))
         i = topt_index_next(&c->index, i);
     if (i < 0) {
-        if (TOPT_ROOM(side->end, side->n, c->cap, 32) ||
+        if (TOPT_ROOM(side->end, side->n, c->cap, 2) ||
             (i = topt_index_add(&c->index, h)) < 0)
             return -1;
         side->end[side->n++] = *e;
