@@ -47,6 +47,7 @@ struct topt_memo_entry {
     struct topt_floor floor;
     int priced;                      /* ... is all up to 'stats'? */
     int some;                        /* has every operator a configuration? */
+    int sole;                        /* ... and is there one strategy alone? */
     struct topt_cost least;          /* lower bounds of every strategy */
     struct topt_problem_stats stats; /* but routes, which variants of a grid share */
     struct topt_memo_points fastest; /* that the device can hold: one or none */

@@ -77,6 +77,7 @@ static int price(struct fold *f)
     x->some = topt_problem_has_choices(f->problem);
     if (x->some)
         x->least = topt_problem_lower_bound(f->problem);
+    x->sole = topt_problem_is_sole(f->problem);
     topt_problem_stats(f->problem, &x->stats);
     x->priced = 1;
     return 0;
@@ -425,7 +426,7 @@ static int add_fastest(struct fold *f)
         return 0;
     added = add_last(f, &x->fastest);
     if (added < 0 || (added && first->time_ns == first->sum_ns) ||
-        first->sum_bytes <= x->least.memory)
+        first->sum_bytes <= x->least.memory || x->sole)
         return added < 0 ? -1 : 0;
     int64_t limit = x->fastest.at[0].sum_bytes - 1;
     if ((rc = find_lightest(f)) || !x->lightest.n ||
@@ -933,8 +934,8 @@ static int add_alike(struct fold *f, struct candidates *all, int i, int lightest
         if (rc < 0 || (rc && keep_best(f)))
             return -1;
         c->too_large |= !lightest && f->too_large;
-        c->done =
-            lightest || rc || !x->whole.n || x->whole.at[0].sum_bytes <= x->least.memory;
+        c->done = lightest || rc || !x->whole.n || x->sole ||
+                  x->whole.at[0].sum_bytes <= x->least.memory;
     }
     return 0;
 }

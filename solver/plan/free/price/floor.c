@@ -118,12 +118,10 @@ static void find_ends(struct floor *x, const struct topt_stage_units *units)
     }
 }
 
-/* Of the first choices of an edge's producer those, as bits, with which the edge has no alternative. */
-static uint64_t excluded_by(const struct floor *x, const struct edge *e)
+/* Of the first choices of an edge's producer, a family, those, as bits, with which the edge has no alternative. */
+static uint64_t excluded_by(const struct topt_problem *p, const struct edge_table *t,
+                            const struct family *f)
 {
-    const struct topt_problem *p = x->p;
-    const struct edge_table *t = &p->table[x->table[e->table]];
-    const struct family *f = &p->family[x->family[p->node[e->from].family]];
     int32_t cols = topt_cols(p, t)->n;
     uint64_t out = 0;
     for (int i = 0; i < f->n && i < 64; i++) {
@@ -131,6 +129,29 @@ static uint64_t excluded_by(const struct floor *x, const struct edge *e)
         out |= (uint64_t)(first[0] == first[cols]) << i;
     }
     return out;
+}
+
+int topt_problem_is_sole(const struct topt_problem *p)
+{
+    uint64_t *out = calloc((size_t)p->nnodes + 1, sizeof *out);
+    int sole = out != NULL;
+    for (int i = 0; i < p->ntables && sole; i++) {
+        const struct edge_table *t = &p->table[i];
+        int64_t entries = topt_table_entries(p, t);
+        for (int64_t k = 0; k < entries; k++)
+            sole &= t->first[k + 1] - t->first[k] < 2;
+    }
+    for (int i = 0; i < p->nedges && sole; i++) {
+        const struct edge *e = &p->edge[i];
+        out[e->from] |=
+            excluded_by(p, &p->table[e->table], &p->family[p->node[e->from].family]);
+    }
+    for (int i = 0; i < p->nnodes && sole; i++) {
+        int n = p->family[p->node[i].family].n;
+        sole = n < 64 && n - __builtin_popcountll(out[i]) == 1;
+    }
+    free(out);
+    return sole;
 }
 
 /* The least bytes that an edge keeps.  'out': choices of its consumer, as bits, that are left out. */
@@ -184,7 +205,9 @@ static void add_all(struct floor *x, const struct topt_stage_units *units, uint6
         for (int i = units->at[u].op; i < units->at[u + 1].op; i++)
             unit[i] = u;
     for (int i = 0; i < p->nedges; i++)
-        out[p->edge[i].from] |= excluded_by(x, &p->edge[i]);
+        out[p->edge[i].from] |=
+            excluded_by(p, &p->table[x->table[p->edge[i].table]],
+                        &p->family[x->family[p->node[p->edge[i].from].family]]);
     for (int i = 0; i < p->nnodes; i++)
         add(x, unit[topt_node_operator(p, &p->node[i])],
             least_of(&p->family[x->family[p->node[i].family]], out[i]));
