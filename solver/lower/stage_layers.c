@@ -163,10 +163,12 @@ static void add_pass(struct topt_unit_sums *u, int backward,
     int64_t *ns = u->ns[backward];
     u->passes_ns += t->compute_ns + t->waited_ns;
     ns[TOPT_LINK_COUNT] += t->compute_ns / rounds + t->waited_ns / rounds;
-    for (int i = 0; i < TOPT_LINK_COUNT; i++)
-        ns[i] += (t->gather_links >> i & 1) * (t->gather_ns / rounds) +
-                 (t->reduce_links >> i & 1) * (t->reduce_ns / rounds) +
-                 (t->waited_links >> i & 1) * (t->waited_ns / rounds);
+    for (int i = 0; i < TOPT_LINK_COUNT; i++) {
+        int64_t aside = (t->gather_links >> i & 1) * (t->gather_ns / rounds) +
+                        (t->reduce_links >> i & 1) * (t->reduce_ns / rounds);
+        u->aside_ns[backward][i] += aside;
+        ns[i] += aside + (t->waited_links >> i & 1) * (t->waited_ns / rounds);
+    }
 }
 
 static int64_t stays_of(const struct topt_layers *t, int piece)

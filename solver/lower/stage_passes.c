@@ -234,21 +234,49 @@ static void bound_pairs(struct topt_stage_state *x, int64_t (*link)[2][TOPT_LINK
     }
 }
 
+/* The time of each link in a pass, and that beside computing; and of computing and waiting. */
+struct pass_sums {
+    int64_t link[TOPT_LINK_COUNT], aside[TOPT_LINK_COUNT], all;
+};
+
+static struct pass_sums sum_pass(const struct topt_stage_state *x, int c, int back)
+{
+    struct pass_sums ret = {{0}, {0}, 0};
+    for (int u = x->cut[c]; u < x->cut[c + 1]; u++) {
+        const struct topt_unit_sums *of = &topt_chunk_layers(x, c)->unit[u];
+        for (int k = 0; k < TOPT_LINK_COUNT; k++) {
+            ret.link[k] += of->ns[back][k];
+            ret.aside[k] += of->aside_ns[back][k];
+        }
+        ret.all += of->ns[back][TOPT_LINK_COUNT];
+    }
+    return ret;
+}
+
+/* A lower bound of the pass: no link is done sooner, and communication beside computing takes its share, unless it is beside
+ * what computing waits for on other links. */
+static int64_t least_pass_ns(const struct pass_sums *x, double share)
+{
+    int64_t most = x->all, waits = 0;
+    for (int k = 0; k < TOPT_LINK_COUNT; k++)
+        waits += x->link[k] - x->aside[k];
+    for (int k = 0; k < TOPT_LINK_COUNT; k++) {
+        int64_t beside = x->aside[k] - (waits - (x->link[k] - x->aside[k]));
+        int64_t slowed = x->all + (int64_t)(share * (double)topt_max(beside, 0));
+        most = topt_max(most, topt_max(x->link[k], slowed));
+    }
+    return most;
+}
+
 void topt_stages_bound_passes(struct topt_stage_state *x)
 {
-    int64_t link[TOPT_MAX_CHUNKS][2][TOPT_LINK_COUNT] = {0};
+    int64_t link[TOPT_MAX_CHUNKS][2][TOPT_LINK_COUNT];
     for (int c = 0; c < x->nchunks; c++)
         for (int d = 0; d < 2; d++) {
-            int64_t all = 0;
-            for (int u = x->cut[c]; u < x->cut[c + 1]; u++) {
-                const int64_t *ns = topt_chunk_layers(x, c)->unit[u].ns[d];
-                for (int i = 0; i < TOPT_LINK_COUNT; i++)
-                    link[c][d][i] += ns[i];
-                all += ns[TOPT_LINK_COUNT];
-            }
-            for (int i = 0; i < TOPT_LINK_COUNT; i++)
-                all = topt_max(all, link[c][d][i]);
-            x->chunk[c].ns[d] = all;
+            struct pass_sums sums = sum_pass(x, c, d);
+            memcpy(link[c][d], sums.link, sizeof sums.link);
+            x->chunk[c].ns[d] = least_pass_ns(
+                &sums, topt_hw_collective_share(topt_chunk_layers(x, c)->hw));
         }
     if (x->order->pairs)
         bound_pairs(x, link);

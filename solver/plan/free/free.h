@@ -170,6 +170,7 @@ struct topt_floor {
     struct topt_floor_unit {
         int64_t kept_bytes, ns[2];
         int64_t pass_ns[2], tokens_ns[2], most_tokens_ns;
+        int64_t moves_ns[2], most_moves_ns; /* the same of other tensors */
     } * unit;
     int loss_unit, losses; /* the unit of the loss, and how many losses it has */
     int batch_sums;        /* other operators add up over samples, too */

@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The devices of a node, of which those of a grid are a part. */
 static int node_of(const struct topt_grid_search *grid)
@@ -185,36 +186,68 @@ static uint8_t token_links(const struct topt_mesh *mesh, const struct topt_degre
     return axes ? topt_group_links(mesh, axes) : 0;
 }
 
+/* What units have in common. */
+struct passes {
+    double u, of; /* micro-batches, and the floor's */
+    double share, excess, mean;
+    uint8_t token_links,
+        tensor_links; /* the latter 0: not known, as context ranks move tensors, too */
+    int comes;        /* parameters do, for each pass */
+};
+
+/* The time of a unit's pass by link. */
+static void set_pass(const struct passes *p, const struct topt_floor_unit *x, int back,
+                     double more, const struct topt_shared_ns *shared,
+                     struct topt_unit_sums *ret)
+{
+    int64_t *ns = ret->ns[back], waits = (int64_t)((double)x->moves_ns[back] / p->of);
+    int64_t tokens = (int64_t)((double)x->tokens_ns[back] / p->of);
+    double all =
+        (double)x->pass_ns[back] + back * p->share * (double)(x->ns[1] - x->ns[0]);
+    /* All that is waited for is known. */
+    int known = x->most_tokens_ns == x->tokens_ns[0] + x->tokens_ns[1] &&
+                x->most_moves_ns == x->moves_ns[0] + x->moves_ns[1] &&
+                (p->tensor_links || !x->most_moves_ns);
+    ns[TOPT_LINK_COUNT] = (int64_t)fmax(all / p->of - p->excess + !back * more, 0);
+    for (int k = 0; k < TOPT_LINK_COUNT; k++) {
+        int64_t aside = p->comes * (back ? shared->again[k] : shared->gather[k]) +
+                        back * shared->reduce[k];
+        ret->aside_ns[back][k] = known ? aside : 0;
+        ns[k] = aside + (p->token_links >> k & 1) * tokens +
+                (p->tensor_links >> k & 1) * waits;
+    }
+}
+
 void topt_floor_units(const struct topt_memo_entry *floor,
                       const struct topt_grid_search *grid, const struct topt_degrees *d,
                       struct topt_unit_sums *ret)
 {
-    double u = (double)d->micro_batches, of = (double)floor->degrees.micro_batches;
-    double share = share_of_adding(floor, d), excess = excess_ns(floor, d);
-    double mean = excess > 0 ? 0 : mean_ns(floor, grid, d);
-    uint8_t links = token_links(&grid->mesh, d);
-    int comes = d->level >= TOPT_ZERO_PARAM;
+    int cut = topt_degrees_first_tensor_axis(&grid->mesh, d);
+    uint32_t tensor = (1u << grid->mesh.naxes) - (1u << cut);
+    struct passes p = {.u = (double)d->micro_batches,
+                       .of = (double)floor->degrees.micro_batches,
+                       .share = share_of_adding(floor, d),
+                       .excess = excess_ns(floor, d),
+                       .token_links = token_links(&grid->mesh, d),
+                       .comes = d->level >= TOPT_ZERO_PARAM};
+    p.mean = p.excess > 0 ? 0 : mean_ns(floor, grid, d);
+    p.tensor_links =
+        tensor && d->context == 1 ? topt_group_links(&grid->mesh, tensor) : 0;
     for (int i = 0; i < floor->floor.nunits; i++) {
         const struct topt_floor_unit *x = &floor->floor.unit[i];
-        double more = (i == floor->floor.loss_unit) * mean;
+        double more = (i == floor->floor.loss_unit) * p.mean;
         struct topt_shared_ns shared;
         topt_grid_shared_ns(grid, d, i, &shared);
         ret[i] = (struct topt_unit_sums){
             .passes_ns =
-                (int64_t)(u * (interpolate(share, x->ns[0], x->ns[1]) / of + more)),
-            .exchange_ns = (int64_t)(u * (double)x->most_tokens_ns / of),
+                (int64_t)(p.u * (interpolate(p.share, x->ns[0], x->ns[1]) / p.of + more)),
+            .exchange_ns = (int64_t)(p.u * (double)x->most_tokens_ns / p.of),
             .stays = topt_grid_unit_stays_bytes(grid, d, i),
             .kept = x->kept_bytes};
-        for (int back = 0; back < 2; back++) {
-            int64_t *ns = ret[i].ns[back];
-            double tokens = (double)x->tokens_ns[back] / of;
-            double all =
-                (double)x->pass_ns[back] + back * share * (double)(x->ns[1] - x->ns[0]);
-            ns[TOPT_LINK_COUNT] = (int64_t)fmax(all / of - excess + !back * more, 0);
-            for (int k = 0; k < TOPT_LINK_COUNT; k++)
-                ns[k] = comes * (back ? shared.again[k] : shared.gather[k]) +
-                        back * shared.reduce[k] + (links >> k & 1) * (int64_t)tokens;
-        }
+        for (int back = 0; back < 2; back++)
+            set_pass(&p, x, back, more, &shared, &ret[i]);
+        if (i == floor->floor.loss_unit) /* it waits for sums inside of operators, too */
+            memset(ret[i].aside_ns, 0, sizeof ret[i].aside_ns);
     }
     ret[floor->floor.nunits] = (struct topt_unit_sums){.stays = 0};
 }

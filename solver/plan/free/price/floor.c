@@ -7,6 +7,7 @@
 #include "topt_minmax.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The families and tables of operators with experts on other axes come after the problem's own; 'family' and 'table'
  * have what stands for each of these. */
@@ -78,6 +79,7 @@ static void add(struct floor *x, int unit, struct topt_floor_unit c)
     struct topt_floor_unit *to = &x->ret->unit[unit];
     to->kept_bytes += c.kept_bytes;
     to->most_tokens_ns += c.most_tokens_ns;
+    to->most_moves_ns += c.most_moves_ns;
     x->ret->kept_bytes += c.kept_bytes;
     x->ret->most_tokens_ns += c.most_tokens_ns;
     for (int i = 0; i < 2; i++) {
@@ -85,6 +87,7 @@ static void add(struct floor *x, int unit, struct topt_floor_unit c)
         to->ns[i] += c.ns[i];
         to->pass_ns[i] += c.pass_ns[i];
         to->tokens_ns[i] += c.tokens_ns[i];
+        to->moves_ns[i] += c.moves_ns[i];
     }
 }
 
@@ -214,14 +217,14 @@ static void add_all(struct floor *x, const struct topt_stage_units *units, uint6
     for (int i = 0; i < p->nedges; i++) {
         const struct edge_table *t = &p->table[x->table[p->edge[i].table]];
         const struct edge_passes *e = &t->passes;
-        add(x, unit[topt_node_operator(p, &p->node[p->edge[i].to])],
-            (struct topt_floor_unit){
-                .kept_bytes = least_kept(x, &p->edge[i], out[p->edge[i].to]),
-                .ns = {t->least.time, t->least.time},
-                .pass_ns = {e->least_ns[0], e->least_ns[1]},
-                .tokens_ns = {e->of_tokens * e->least_ns[0],
-                              e->of_tokens * e->least_ns[1]},
-                .most_tokens_ns = e->of_tokens * (e->most_ns[0] + e->most_ns[1])});
+        struct topt_floor_unit c = {.kept_bytes =
+                                        least_kept(x, &p->edge[i], out[p->edge[i].to]),
+                                    .ns = {t->least.time, t->least.time},
+                                    .pass_ns = {e->least_ns[0], e->least_ns[1]}};
+        int64_t most = e->most_ns[0] + e->most_ns[1];
+        memcpy(e->of_tokens ? c.tokens_ns : c.moves_ns, e->least_ns, sizeof e->least_ns);
+        *(e->of_tokens ? &c.most_tokens_ns : &c.most_moves_ns) = most;
+        add(x, unit[topt_node_operator(p, &p->node[p->edge[i].to])], c);
     }
     keep_inputs(x, units);
     find_ends(x, units);
