@@ -502,8 +502,8 @@ static void test_least(const struct topt_model *m, const struct topt_hw *hw,
     close_grid(&a);
 }
 
-/* How many units of a strategy are below what is least; numbers are cut off, and times of a pass by one micro-batch
- * more. */
+/* How many units of a strategy are below what is least; numbers are cut off, and the same move may take a little less beside
+ * fewer data ranks, for which candidates have a margin of one percent. */
 static int below(const struct topt_unit_sums *least, const struct topt_unit_sums *of,
                  int n)
 {
@@ -518,7 +518,8 @@ static int below(const struct topt_unit_sums *least, const struct topt_unit_sums
             if (of[i].ns[back][link] > ns[back][1])
                 ns[back][1] = of[i].ns[back][link];
         }
-        wrong += ns[0][0] > ns[0][1] + CUT || ns[1][0] > ns[1][1] + CUT ||
+        wrong += ns[0][0] > ns[0][1] / 100 * 101 + CUT ||
+                 ns[1][0] > ns[1][1] / 100 * 101 + CUT ||
                  least[i].stays > of[i].stays + CUT || least[i].kept > of[i].kept + CUT ||
                  least[i].exchange_ns + CUT < of[i].exchange_ns;
     }

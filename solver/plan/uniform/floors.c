@@ -20,14 +20,16 @@ static int node_of(const struct topt_grid_search *grid)
     return grid->mesh.nodes == 1 && of_node % each == 0 ? of_node : each;
 }
 
-/* The data ranks of the floor of degrees: as many as may share experts out, so that all numbers of these have one. */
+/* The data ranks of the floor of degrees: as many as may share experts out, so that all numbers of these have one, with two
+ * micro-batches or more, as gradients of several are added up. */
 static int floor_ranks(const struct topt_grid_search *grid, const struct topt_degrees *d)
 {
     int64_t ranks = d->tensor * d->context, shares = d->expert * d->expert_tensor;
     int64_t samples = d->micro_batches * d->data, devices = ranks;
     int64_t experts = grid->planning->experts * d->expert_tensor, each = node_of(grid);
     for (int64_t n = 2 * ranks; experts && experts % n == 0; n *= 2)
-        if ((n <= each ? each % n : n % each) == 0 && samples % (n / ranks) == 0)
+        if ((n <= each ? each % n : n % each) == 0 && samples % (n / ranks) == 0 &&
+            samples / (n / ranks) > 1)
             devices = n;
     return (int)(topt_max(devices, shares) / ranks);
 }
@@ -91,12 +93,11 @@ static struct topt_grid_passes *find_passes(struct topt_grid_search *grid,
     return rc ? NULL : p;
 }
 
-/* The time in which all data ranks add one number up. */
-static int64_t scalar_ns(const struct topt_grid_search *grid,
-                         const struct topt_degrees *d)
+/* The time in which all ranks add one number up. */
+static int64_t scalar_ns(const struct topt_grid_search *grid, const struct topt_degrees *d)
 {
-    uint32_t data = (1u << topt_degrees_data_axes(&grid->mesh, d)) - 1;
-    return data ? topt_router_time(grid->router, TOPT_ALL_REDUCE, data, 4).ns : 0;
+    uint32_t all = (1u << grid->mesh.naxes) - 1;
+    return d->data > 1 ? topt_router_time(grid->router, TOPT_ALL_REDUCE, all, 4).ns : 0;
 }
 
 const struct topt_memo_entry *topt_floor_find(struct topt_memo *memo,
@@ -142,12 +143,13 @@ static double interpolate(double share, int64_t without, int64_t with)
 }
 
 /* Data ranks add the mean of the loss up in the forward pass of its unit.  By how much that takes longer than in the floor,
- * which has other data ranks. */
+ * which has other data ranks; where it has one, tensor ranks may have added it up. */
 static double mean_ns(const struct topt_memo_entry *floor,
                       const struct topt_grid_search *grid, const struct topt_degrees *d)
 {
     double more = (double)(scalar_ns(grid, d) - floor->floor.scalar_ns);
-    return more * (more > 0 ? floor->floor.losses > 0 : floor->floor.losses);
+    int losses = floor->floor.losses;
+    return more <= 0 ? more * losses : floor->floor.scalar_ns && losses ? more : 0;
 }
 
 /* ... and where other operators add up over data ranks too, the most by which the floor's pass of a unit is too long. */

@@ -1142,8 +1142,8 @@ static int add_stages(struct fold *f, struct candidates all)
 {
     int rc = list_stages(f, &all) || add_candidates(f, &all);
     for (int i = 0; i < all.n && !rc; i++)
-        if (all.at[i].too_large && !all.at[i].degrees.recompute &&
-            f->s->request->framework->recompute_first)
+        if (all.at[i].too_large && all.at[i].degrees.stages > 1 &&
+            !all.at[i].degrees.recompute && f->s->request->framework->recompute_first)
             look_at_first(&all.at[i], &all);
     /* Where the best keeps all, memory does not bind. */
     int binds =
