@@ -94,7 +94,8 @@ static struct topt_grid_passes *find_passes(struct topt_grid_search *grid,
 }
 
 /* The time in which all ranks add one number up. */
-static int64_t scalar_ns(const struct topt_grid_search *grid, const struct topt_degrees *d)
+static int64_t scalar_ns(const struct topt_grid_search *grid,
+                         const struct topt_degrees *d)
 {
     uint32_t all = (1u << grid->mesh.naxes) - 1;
     return d->data > 1 ? topt_router_time(grid->router, TOPT_ALL_REDUCE, all, 4).ns : 0;

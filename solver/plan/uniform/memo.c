@@ -17,8 +17,6 @@ static void points_fini(struct topt_memo_points *p)
         json_decref(p->at[i].checked);
     }
     free(p->at);
-    free(p->unit);
-    free(p->unit_kept);
 }
 
 static void entry_destroy(struct topt_memo_entry *v)

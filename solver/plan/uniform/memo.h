@@ -36,9 +36,6 @@ struct topt_memo_points {
     int n;
     /* sums of bytes ascending, of times strictly descending; owned */
     struct topt_memo_point *at;
-    /* The units of the first strategy over pipeline stages ('unit'), and, if it recomputes layers, those of the same strategy
-     * without recomputation ('unit_kept').  Owned; NULL: not known. */
-    struct topt_unit_sums *unit, *unit_kept;
 };
 
 struct topt_memo_entry {

@@ -155,18 +155,6 @@ static int exceed(struct fold *f, const struct topt_degrees *d,
                               f->err);
 }
 
-/* Do the units alone show that a strategy over pipeline stages exceeds a limit?  1: yes, and '*ret' is what cost_staged
- * would give; 0: it has to be costed; -1: failed. */
-static int is_beyond(struct fold *f, struct topt_unit_sums *unit, int64_t time_limit,
-                     struct topt_strategy_cost *ret)
-{
-    if (!unit)
-        return 0;
-    int rc = exceed(f, f->degrees, unit, f->memory_limit, time_limit, ret);
-    f->too_large = rc > 0 && beyond(ret->memory_bytes, f->memory_limit);
-    return rc;
-}
-
 /* The evaluator of strategies of a problem that is that of one stage's devices, as ones of pipeline stages.  Pieces cost
  * the same for any number of stages, so that one serves for all.  NULL: failed. */
 static struct costs *open_staged(struct fold *f)
@@ -209,34 +197,6 @@ static struct topt_unit_sums *units_room(struct fold *f)
     return ret;
 }
 
-static int find_units(struct fold *f, const struct topt_strategy *s, int stays,
-                      struct topt_unit_sums **ret)
-{
-    struct costs *a = open_staged(f);
-    struct topt_unit_sums *unit = a ? units_room(f) : NULL;
-    if (!unit || topt_evaluate_units(a->of, s, unit, f->err)) {
-        free(unit);
-        return -1;
-    }
-    *ret = unit;
-    a->evaluated = stays ? s : NULL;
-    f->memo->bytes += (size_t)f->s->planning->units.n * sizeof *unit;
-    return 0;
-}
-
-/* The cost of the first point over pipeline stages, by its units alone where these already exceed the limits. */
-static int cost_first_point(struct fold *f, struct topt_memo_points *of,
-                            int64_t time_limit, struct topt_strategy_cost *ret)
-{
-    const struct topt_strategy *s = of->at[0].strategy;
-    const struct topt_request *r = f->s->request;
-    if (!of->unit && !r->settings.offload && !r->unlike.groups &&
-        find_units(f, s, 1, &of->unit))
-        return -1;
-    int out = is_beyond(f, of->unit, time_limit, ret);
-    return out < 0 || (!out && cost_staged(f, s, 1, time_limit, ret)) ? -1 : 0;
-}
-
 /* Is a strategy of no interest by its sums, which are spread over stages, but for what passes that run as one hide?
  * Memory says so first, as where a cost is found; 'sized': time says so, too.  Of frameworks that recompute the first
  * layers alone it is to be known whether what keeps all fits (look_at_first). */
@@ -255,7 +215,8 @@ static int put_staged(struct fold *f, struct topt_memo_points *of,
                       struct topt_memo_staged *known)
 {
     struct topt_strategy_cost cost;
-    if (cost_first_point(f, of, f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0, &cost))
+    if (cost_staged(f, of->at[0].strategy, 1,
+                    f->goal == TOPT_GOAL_FASTEST ? f->time_limit : 0, &cost))
         return -1;
     if (!cost.stage.stages)
         return 1;
@@ -562,35 +523,6 @@ static int recompute_first(struct fold *f, const struct topt_memo_points *of,
     return 0;
 }
 
-/* The units of that strategy into f->unit: of each layer those with or without recomputation, since a layer costs the same
- * whatever its neighbours do. */
-static void mix_units(const struct fold *f, const struct topt_unit_sums *with,
-                      const struct topt_unit_sums *without, const int16_t *layers, int n)
-{
-    const struct topt_stage_units *u = &f->s->planning->units;
-    int chunk = 0, in_chunk = -1;
-    for (int i = 0; i <= u->n; i++) {
-        if (i >= u->first && i < u->first + u->layers)
-            for (in_chunk++; in_chunk == layers[chunk]; in_chunk = 0)
-                chunk++;
-        f->unit[i] = in_chunk < n ? with[i] : without[i];
-    }
-}
-
-/* Find the units without recomputation, unless they are known. */
-static int find_kept_units(struct fold *f, struct topt_memo_points *of,
-                           const int16_t *layers)
-{
-    struct topt_strategy *kept = NULL;
-    if (!f->unit && !(f->unit = units_room(f)))
-        return -1;
-    int rc = of->unit && !of->unit_kept &&
-             (recompute_first(f, of, layers, 0, &kept) ||
-              find_units(f, kept, 0, &of->unit_kept));
-    topt_strategy_destroy(kept);
-    return rc ? -1 : 0;
-}
-
 /* The cost of a strategy that recomputes whole layers as one that recomputes the first 'n' of each chunk,
  * which '*ret' is made where it is not beyond the limits; 1 where layers are not cut so. */
 static int cost_first(struct fold *f, const struct topt_memo_points *of,
@@ -600,11 +532,8 @@ static int cost_first(struct fold *f, const struct topt_memo_points *of,
     enum { TRIES = 3 }; /* what is recomputed decides where layers are cut */
     struct topt_stage_costs at = *cut;
     for (int i = 0; i < TRIES; i++) {
-        if (of->unit_kept)
-            mix_units(f, of->unit, of->unit_kept, at.layers, n);
-        int out = is_beyond(f, of->unit_kept ? f->unit : NULL, f->time_limit, cost);
-        if (out < 0 || (!out && (recompute_first(f, of, at.layers, n, ret) ||
-                                 cost_staged(f, *ret, 0, f->time_limit, cost))))
+        if (recompute_first(f, of, at.layers, n, ret) ||
+            cost_staged(f, *ret, 0, f->time_limit, cost))
             return -1;
         if (!memcmp(cost->stage.layers, at.layers, sizeof at.layers))
             return 0;
@@ -631,27 +560,23 @@ static int try_first(struct fold *f, const struct topt_memo_points *of,
     return rc < 0 ? -1 : added;
 }
 
-/* Of the fastest strategy that recomputes, recompute the fewest layers that fit: 1 where that is of interest.
- * The limit of time is one that only tells how layers are cut. */
-static int add_first(struct fold *f)
+/* Of the fastest strategy that recomputes, recompute the fewest layers that fit, which are more than 'low': 1 where that is of
+ * interest.  The limit of time is one that only tells how layers are cut. */
+static int add_first(struct fold *f, int low)
 {
     struct topt_memo_points *of = &f->entry->whole;
     struct topt_strategy_cost whole;
-    int low = 0, high = 0, added = 0, rc = 0;
-    if (of->n && cost_first_point(f, of, 1, &whole))
+    int high = 0, step = 1, found = 0, added = 0, rc = 0;
+    if (of->n && cost_staged(f, of->at[0].strategy, 1, 1, &whole))
         return -1;
     for (int c = 0; of->n && c < whole.stage.chunks && !f->too_large; c++)
         high = whole.stage.layers[c] > high ? whole.stage.layers[c] : high;
-    if (high > 1 && find_kept_units(f, of, whole.stage.layers))
-        return -1;
-    while (high - low > 1 && rc >= 0) {
-        int n = low + (high - low) / 2;
+    for (; high - low > 1 && rc >= 0; step *= 2) {
+        int n = found ? low + (high - low) / 2 : (int)topt_min(low + step, high - 1);
         rc = try_first(f, of, &whole.stage, n);
         added |= rc > 0;
-        if (f->too_large)
-            low = n;
-        else
-            high = n;
+        found |= !f->too_large;
+        *(f->too_large ? &low : &high) = n;
     }
     return rc < 0 ? -1 : added;
 }
@@ -1013,13 +938,29 @@ static int refine(struct fold *f, struct candidates *all, int i)
     return rc < 0 ? -1 : 0;
 }
 
+/* The units of a strategy that recomputes the first 'n' layers of each chunk into f->unit: of each layer those with or without
+ * recomputation, since a layer costs the same whatever its neighbours do. */
+static void mix_units(const struct fold *f, const struct topt_unit_sums *with,
+                      const struct topt_unit_sums *without, const int16_t *layers, int n)
+{
+    const struct topt_stage_units *u = &f->s->planning->units;
+    int chunk = 0, in_chunk = -1;
+    for (int i = 0; i <= u->n; i++) {
+        if (i >= u->first && i < u->first + u->layers)
+            for (in_chunk++; in_chunk == layers[chunk]; in_chunk = 0)
+                chunk++;
+        f->unit[i] = in_chunk < n ? with[i] : without[i];
+    }
+}
+
 /* Does a candidate take too long if it recomputes only as many first layers of each chunk as have to be for it to fit?  By
- * the least of each unit with and without recomputation: 1, 0, or -1: failed. */
-static int is_first_hopeless(struct fold *f, const struct candidate *c)
+ * the least of each unit with and without recomputation: 1, 0, or -1: failed.  '*low': so many do not do. */
+static int is_first_hopeless(struct fold *f, const struct candidate *c, int *low)
 {
     struct topt_unit_sums *with = units_room(f), *without = units_room(f);
     struct topt_strategy_cost all, cost;
-    int low = 0, high = 0, rc = with && without ? may_bound(f) : -1;
+    int high = 0, rc = with && without ? may_bound(f) : -1;
+    *low = 0;
     if (rc > 0)
         rc = find_least_units(f, c, c->degrees.recompute, with);
     if (rc > 0)
@@ -1028,14 +969,11 @@ static int is_first_hopeless(struct fold *f, const struct candidate *c)
         rc = exceed(f, &c->degrees, with, 0, 0, &all) < 0 ? -1 : 1;
     for (int i = 0; rc > 0 && i < all.stage.chunks; i++)
         high = all.stage.layers[i] > high ? all.stage.layers[i] : high;
-    while (rc >= 0 && high - low > 1) {
-        int n = low + (high - low) / 2;
+    while (rc >= 0 && high - *low > 1) {
+        int n = *low + (high - *low) / 2;
         mix_units(f, with, without, all.stage.layers, n);
         rc = exceed(f, &c->degrees, f->unit, with_margin(f->memory_limit), 0, &cost);
-        if (rc > 0 && excludes(f, &cost))
-            low = n;
-        else
-            high = n;
+        *(rc > 0 && excludes(f, &cost) ? low : &high) = n;
     }
     if (rc >= 0 && high) {
         mix_units(f, with, without, all.stage.layers, high);
@@ -1077,13 +1015,13 @@ static void look_at_first(const struct candidate *c, struct candidates *all)
 
 static int add_first_of(struct fold *f, struct candidate *c)
 {
-    int out = is_first_hopeless(f, c);
+    int low, out = is_first_hopeless(f, c, &low);
     if (out)
         return out < 0 ? -1 : 0;
     if (find_entry(f, c->grid, c->priced_as) || (!f->entry->priced && price(f)))
         return -1;
     f->degrees = &c->degrees;
-    int rc = find(f, TOPT_GOAL_FASTEST, 0, &f->entry->whole) < 0 ? -1 : add_first(f);
+    int rc = find(f, TOPT_GOAL_FASTEST, 0, &f->entry->whole) < 0 ? -1 : add_first(f, low);
     topt_problem_destroy(f->problem);
     f->problem = NULL;
     return rc < 0 || (rc && keep_best(f)) ? -1 : 0;
