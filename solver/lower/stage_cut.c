@@ -21,12 +21,13 @@ static int64_t unit_bytes(const struct topt_stage_state *x, int unit, int chunk)
 
 /* Can units be cut into chunks of which none takes longer than 'most', no stage holds more than 'room' bytes (0: any), and
  * no unlike stage more than its own room?  With 'spread' each chunk takes about an equal share of the time that is left,
- * else all that it can. */
+ * else all that it can.  x->next_ns becomes the time of the slowest chunk, or, if units can't be cut so, the least time that
+ * some chunk would take with one unit more: below that it stays so. */
 static int cut_by(struct topt_stage_state *x, int64_t most, int64_t room, int spread)
 {
     int at = x->nunits;
-    int64_t left = 0, held[TOPT_MAX_STAGES] = {0};
-    for (int i = 0; i < at; i++)
+    int64_t left = 0, slowest = 0, next = INT64_MAX, held[TOPT_MAX_STAGES] = {0};
+    for (int i = 0; i < at && spread; i++)
         left += x->t->unit[i].passes_ns;
     x->cut[x->nchunks] = at;
     for (int c = x->nchunks - 1; c >= 0; c--) {
@@ -43,11 +44,16 @@ static int cut_by(struct topt_stage_state *x, int64_t most, int64_t room, int sp
             *bytes += more;
             sum += unit[--at].passes_ns;
         }
+        int64_t with = sum > most ? sum : at > c ? sum + unit[at - 1].passes_ns : next;
+        next = topt_min(next, with);
+        x->next_ns = next;
         if (sum > most || *bytes > room)
             return 0;
+        slowest = topt_max(slowest, sum);
         left -= sum;
         x->cut[c] = at;
     }
+    x->next_ns = at ? next : slowest;
     return at == 0;
 }
 
@@ -98,6 +104,19 @@ static int64_t least_of(struct topt_stage_state *x, int64_t low, int64_t high,
     return high;
 }
 
+/* The least time of the slowest chunk, between two of which the larger one is such. */
+static int64_t least_time(struct topt_stage_state *x, int64_t low, int64_t high)
+{
+    while (low < high) {
+        int64_t mid = low + (high - low) / 2;
+        if (cut_by_time(x, mid))
+            high = x->next_ns;
+        else
+            low = topt_max(mid + 1, x->next_ns);
+    }
+    return high;
+}
+
 /* Cuts units into chunks of equally many layers; the time of the slowest, or 0 where layers do not divide evenly. */
 static int64_t cut_evenly(struct topt_stage_state *x)
 {
@@ -133,7 +152,7 @@ static void cut_singly(struct topt_stage_state *x)
  * more.  If no such cut leaves unlike stages their room, the room does not count. */
 static void cut_by_slowest(struct topt_stage_state *x, int64_t even)
 {
-    int64_t all = 0, low = 0;
+    int64_t all = 0, low = 0, sum = 0;
     for (int i = 0; i < x->nunits; i++) {
         int64_t least = INT64_MAX, most = 0;
         for (int s = 0; s < x->shape.stages; s++) {
@@ -141,9 +160,11 @@ static void cut_by_slowest(struct topt_stage_state *x, int64_t even)
             most = topt_max(most, x->of[s]->unit[i].passes_ns);
         }
         low = topt_max(low, least);
+        sum += least;
         all += most;
     }
-    int64_t most = x->slowest_ns = least_of(x, low, all, cut_by_time);
+    low = topt_max(low, sum / x->nchunks);
+    int64_t most = x->slowest_ns = least_time(x, low, all);
     if (even && even <= most + most / 100 && !x->room[0])
         (void)cut_evenly(x);
     else if (most == x->t->unit[x->nunits - 1].passes_ns &&

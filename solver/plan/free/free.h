@@ -172,8 +172,6 @@ struct topt_floor {
         int64_t pass_ns[2], tokens_ns[2], most_tokens_ns;
         int64_t moves_ns[2], most_moves_ns; /* the same of other tensors */
     } * unit;
-    int loss_unit, losses; /* the unit of the loss, and how many losses it has */
-    int batch_sums;        /* other operators add up over samples, too */
     /* In which all data ranks of the problem add one number up; who owns the floor sets it. */
     int64_t scalar_ns;
 };

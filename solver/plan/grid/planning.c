@@ -91,6 +91,33 @@ static struct topt_parameter_sums sum_parameters(const struct topt_planning *m, 
     return ret;
 }
 
+/* Does an operator add up over samples inside of a pass? */
+static int sums_samples(const struct topt_op *o)
+{
+    const struct topt_step *of[] = {o->spec->forward, o->spec->backward};
+    uint32_t samples = 0;
+    for (int d = 0; d < TOPT_MAX_OPDIMS; d++)
+        samples |= (uint32_t)(o->spec->dim[d].split == TOPT_SPLIT_BATCH) << d;
+    for (int back = 0; back < 2; back++)
+        for (const struct topt_step *t = of[back]; t->kind != TOPT_STEP_END; t++)
+            if ((t->kind == TOPT_STEP_SUM || t->kind == TOPT_STEP_MAX) &&
+                t->dims & samples)
+                return 1;
+    return 0;
+}
+
+static void find_losses(struct topt_planning *m)
+{
+    const struct topt_model *model = m->request->model;
+    m->loss_unit = -1;
+    for (int u = 0; u < m->units.n; u++)
+        for (int i = m->units.at[u].op; i < m->units.at[u + 1].op; i++) {
+            m->losses += model->op[i].spec->loss != 0;
+            m->batch_sums |= sums_samples(&model->op[i]);
+            m->loss_unit = i == model->loss ? u : m->loss_unit;
+        }
+}
+
 /* Stages are searched in the uniform space of a framework that has them, for models of layers whose
  * samples go from one to the next. */
 static int find_layers(struct topt_planning *m, struct topt_error *err)
@@ -105,6 +132,7 @@ static int find_layers(struct topt_planning *m, struct topt_error *err)
         return topt_nomem(err, "the model's layers");
     for (int i = 0; i < m->units.n; i++)
         m->in_unit[i] = sum_parameters(m, m->units.at[i].op, m->units.at[i + 1].op);
+    find_losses(m);
     m->most_chunks = topt_request_most_chunks(m->request, &m->units);
     return 0;
 }
@@ -176,10 +204,10 @@ static struct topt_least_parameters rests_away(const struct topt_request *r, int
                                  some = topt_least_parameters(r->model, &r->settings,
                                                               experts);
     int wide = topt_dtype_is_half(here.dtype) && !here.gradient_f32 ? 2 : 1;
-    return (struct topt_least_parameters){
-        .value = all.value - some.value,
-        .gradient = wide * (all.gradient - some.gradient),
-        .state = all.state - some.state};
+    return (struct topt_least_parameters){.value = all.value - some.value,
+                                          .gradient =
+                                              wide * (all.gradient - some.gradient),
+                                          .state = all.state - some.state};
 }
 
 int topt_planning_init(struct topt_planning *m, const struct topt_request *r,

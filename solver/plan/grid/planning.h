@@ -42,7 +42,10 @@ struct topt_planning {
     double activation_bytes[2];
     int layers,
         most_chunks; /* that pipeline stages can be cut between, and into; 0: none */
-    struct topt_stage_units units;       /* of these */
+    struct topt_stage_units units; /* of these */
+    int loss_unit,
+        losses; /* the unit of the loss (-1: there is none), and how many losses there are */
+    int batch_sums; /* other operators add up over samples inside of a pass, as batch norm does */
     struct topt_parameter_sums *in_unit; /* by unit; owned; NULL: no layers can be cut */
     int recomputes;                      /* some operator can be recomputed in backward */
     /* What is recomputed where anything is, bits of enum topt_recompute_module: whole layers, or what was asked for;

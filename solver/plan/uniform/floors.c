@@ -149,14 +149,15 @@ static double mean_ns(const struct topt_memo_entry *floor,
                       const struct topt_grid_search *grid, const struct topt_degrees *d)
 {
     double more = (double)(scalar_ns(grid, d) - floor->floor.scalar_ns);
-    int losses = floor->floor.losses;
+    int losses = grid->planning->losses;
     return more <= 0 ? more * losses : floor->floor.scalar_ns && losses ? more : 0;
 }
 
 /* ... and where other operators add up over data ranks too, the most by which the floor's pass of a unit is too long. */
-static double excess_ns(const struct topt_memo_entry *floor, const struct topt_degrees *d)
+static double excess_ns(const struct topt_memo_entry *floor,
+                        const struct topt_grid_search *grid, const struct topt_degrees *d)
 {
-    return floor->floor.batch_sums && d->data < floor->degrees.data
+    return grid->planning->batch_sums && d->data < floor->degrees.data
                ? (double)floor->floor.scalar_ns
                : 0;
 }
@@ -167,9 +168,9 @@ struct topt_pass_times topt_floor_times(const struct topt_memo_entry *floor,
 {
     const struct topt_floor_time *t = floor->floor.pass;
     double of = (double)floor->degrees.micro_batches, share = share_of_adding(floor, d);
-    double excess = 2 * excess_ns(floor, d); /* forward and backward */
+    double excess = 2 * excess_ns(floor, grid, d); /* forward and backward */
     double mean = excess > 0 ? 0 : mean_ns(floor, grid, d);
-    int last = floor->floor.loss_unit == floor->floor.nunits - 1;
+    int last = grid->planning->loss_unit == floor->floor.nunits - 1;
     return (struct topt_pass_times){
         fmax(interpolate(share, t[0].ns, t[1].ns) / of - excess * floor->floor.nunits +
                  mean,
@@ -230,7 +231,7 @@ void topt_floor_units(const struct topt_memo_entry *floor,
     struct passes p = {.u = (double)d->micro_batches,
                        .of = (double)floor->degrees.micro_batches,
                        .share = share_of_adding(floor, d),
-                       .excess = excess_ns(floor, d),
+                       .excess = excess_ns(floor, grid, d),
                        .token_links = token_links(&grid->mesh, d),
                        .comes = d->level >= TOPT_ZERO_PARAM};
     p.mean = p.excess > 0 ? 0 : mean_ns(floor, grid, d);
@@ -238,7 +239,7 @@ void topt_floor_units(const struct topt_memo_entry *floor,
         tensor && d->context == 1 ? topt_group_links(&grid->mesh, tensor) : 0;
     for (int i = 0; i < floor->floor.nunits; i++) {
         const struct topt_floor_unit *x = &floor->floor.unit[i];
-        double more = (i == floor->floor.loss_unit) * p.mean;
+        double more = (i == grid->planning->loss_unit) * p.mean;
         struct topt_shared_ns shared;
         topt_grid_shared_ns(grid, d, i, &shared);
         ret[i] = (struct topt_unit_sums){
@@ -249,7 +250,8 @@ void topt_floor_units(const struct topt_memo_entry *floor,
             .kept = x->kept_bytes};
         for (int back = 0; back < 2; back++)
             set_pass(&p, x, back, more, &shared, &ret[i]);
-        if (i == floor->floor.loss_unit) /* it waits for sums inside of operators, too */
+        if (i ==
+            grid->planning->loss_unit) /* it waits for sums inside of operators, too */
             memset(ret[i].aside_ns, 0, sizeof ret[i].aside_ns);
     }
     ret[floor->floor.nunits] = (struct topt_unit_sums){.stays = 0};

@@ -74,13 +74,18 @@ static struct topt_floor_unit least_of(const struct family *f, uint64_t out)
     return least;
 }
 
+static void add_bytes(struct floor *x, int unit, int64_t bytes)
+{
+    x->ret->unit[unit].kept_bytes += bytes;
+    x->ret->kept_bytes += bytes;
+}
+
 static void add(struct floor *x, int unit, struct topt_floor_unit c)
 {
     struct topt_floor_unit *to = &x->ret->unit[unit];
-    to->kept_bytes += c.kept_bytes;
+    add_bytes(x, unit, c.kept_bytes);
     to->most_tokens_ns += c.most_tokens_ns;
     to->most_moves_ns += c.most_moves_ns;
-    x->ret->kept_bytes += c.kept_bytes;
     x->ret->most_tokens_ns += c.most_tokens_ns;
     for (int i = 0; i < 2; i++) {
         x->ret->pass[i].ns += c.ns[i];
@@ -174,78 +179,82 @@ static int64_t least_kept(const struct floor *x, const struct edge *e, uint64_t 
     return least == INT64_MAX ? t->least.memory : least;
 }
 
-/* Does an operator add up over samples inside of a pass, as batch norm does? */
-static int sums_samples(const struct topt_op *o)
+/* What an edge of a table adds, whatever the configurations. */
+static struct topt_floor_unit least_of_table(const struct edge_table *t)
 {
-    const struct topt_step *of[] = {o->spec->forward, o->spec->backward};
-    for (int back = 0; back < 2; back++)
-        for (const struct topt_step *t = of[back]; t->kind != TOPT_STEP_END; t++)
-            for (int d = 0; d < TOPT_MAX_OPDIMS; d++)
-                if ((t->kind == TOPT_STEP_SUM || t->kind == TOPT_STEP_MAX) &&
-                    t->dims >> d & 1 && o->spec->dim[d].split == TOPT_SPLIT_BATCH)
-                    return 1;
-    return 0;
+    const struct edge_passes *e = &t->passes;
+    struct topt_floor_unit c = {.kept_bytes = t->least.memory,
+                                .ns = {t->least.time, t->least.time},
+                                .pass_ns = {e->least_ns[0], e->least_ns[1]}};
+    memcpy(e->of_tokens ? c.tokens_ns : c.moves_ns, e->least_ns, sizeof e->least_ns);
+    *(e->of_tokens ? &c.most_tokens_ns : &c.most_moves_ns) =
+        e->most_ns[0] + e->most_ns[1];
+    return c;
 }
 
-static void find_losses(struct floor *x, const struct topt_stage_units *units)
+/* The least of each family, then of each table, into 'least'. */
+static void find_least(const struct floor *x, struct topt_floor_unit *least)
 {
-    const struct topt_model *m = x->p->k.model;
-    x->ret->loss_unit = -1;
-    for (int u = 0; u < units->n; u++)
-        for (int i = units->at[u].op; i < units->at[u + 1].op; i++) {
-            x->ret->losses += m->op[i].spec->loss != 0;
-            x->ret->batch_sums |= sums_samples(&m->op[i]);
-            if (i == m->loss)
-                x->ret->loss_unit = u;
-        }
+    for (int i = 0; i < x->nfamilies; i++)
+        least[i] = least_of(&x->p->family[x->family[i]], 0);
+    for (int i = 0; i < x->ntables; i++)
+        least[x->nfamilies + i] = least_of_table(&x->p->table[x->table[i]]);
 }
 
-static void add_all(struct floor *x, const struct topt_stage_units *units, uint64_t *out,
-                    int *unit)
+static void add_all(struct floor *x, const struct topt_stage_units *units,
+                    struct topt_floor_unit *least, uint64_t *out, int *unit)
 {
     const struct topt_problem *p = x->p;
     for (int u = 0; u < units->n; u++)
         for (int i = units->at[u].op; i < units->at[u + 1].op; i++)
             unit[i] = u;
     for (int i = 0; i < p->nedges; i++)
-        out[p->edge[i].from] |=
-            excluded_by(p, &p->table[x->table[p->edge[i].table]],
-                        &p->family[x->family[p->node[p->edge[i].from].family]]);
-    for (int i = 0; i < p->nnodes; i++)
-        add(x, unit[topt_node_operator(p, &p->node[i])],
-            least_of(&p->family[x->family[p->node[i].family]], out[i]));
+        if (p->node[p->edge[i].from].op < 0)
+            out[p->edge[i].from] |=
+                excluded_by(p, &p->table[x->table[p->edge[i].table]],
+                            &p->family[x->family[p->node[p->edge[i].from].family]]);
+    find_least(x, least);
+    for (int i = 0; i < p->nnodes; i++) {
+        int of = p->node[i].family;
+        if (out[i])
+            add(x, unit[topt_node_operator(p, &p->node[i])],
+                least_of(&p->family[x->family[of]], out[i]));
+        else
+            add(x, unit[topt_node_operator(p, &p->node[i])], least[of]);
+    }
     for (int i = 0; i < p->nedges; i++) {
-        const struct edge_table *t = &p->table[x->table[p->edge[i].table]];
-        const struct edge_passes *e = &t->passes;
-        struct topt_floor_unit c = {.kept_bytes =
-                                        least_kept(x, &p->edge[i], out[p->edge[i].to]),
-                                    .ns = {t->least.time, t->least.time},
-                                    .pass_ns = {e->least_ns[0], e->least_ns[1]}};
-        int64_t most = e->most_ns[0] + e->most_ns[1];
-        memcpy(e->of_tokens ? c.tokens_ns : c.moves_ns, e->least_ns, sizeof e->least_ns);
-        *(e->of_tokens ? &c.most_tokens_ns : &c.most_moves_ns) = most;
-        add(x, unit[topt_node_operator(p, &p->node[p->edge[i].to])], c);
+        const struct edge *e = &p->edge[i];
+        const struct topt_floor_unit *of = &least[x->nfamilies + e->table];
+        int at = unit[topt_node_operator(p, &p->node[e->to])];
+        int64_t kept = out[e->to] ? least_kept(x, e, out[e->to]) : of->kept_bytes;
+        if (of->ns[1] || of->most_moves_ns || of->most_tokens_ns)
+            add(x, at, *of);
+        else
+            add_bytes(x, at, of->kept_bytes);
+        add_bytes(x, at, kept - of->kept_bytes);
     }
     keep_inputs(x, units);
     find_ends(x, units);
-    find_losses(x, units);
 }
 
 static int find(struct floor *x, const struct topt_stage_units *units, int anew)
 {
     size_t n = (size_t)x->p->k.model->nops + 1;
+    struct topt_floor_unit *least =
+        calloc((size_t)x->nfamilies + (size_t)x->ntables + 1, sizeof *least);
     uint64_t *out = calloc((size_t)x->p->nnodes + 1, sizeof *out);
     int *unit = calloc(n, sizeof *unit), rc = -1;
     x->family = calloc((size_t)x->nfamilies + 1, sizeof *x->family);
     x->table = calloc((size_t)x->ntables + 1, sizeof *x->table);
     x->ret->unit = calloc((size_t)units->n + 1, sizeof *x->ret->unit);
-    if (!out || !unit || !x->family || !x->table || !x->ret->unit)
+    if (!least || !out || !unit || !x->family || !x->table || !x->ret->unit)
         topt_nomem(x->err, "the problem");
     else
         rc = make_families(x, anew) || price_tables(x);
     x->ret->nunits = units->n;
     if (!rc && x->ret->some)
-        add_all(x, units, out, unit);
+        add_all(x, units, least, out, unit);
+    free(least);
     free(out);
     free(unit);
     free(x->family);
