@@ -199,7 +199,7 @@ static struct topt_unit_sums *units_room(struct fold *f)
 
 /* Is a strategy of no interest by its sums, which are spread over stages, but for what passes that run as one hide?
  * Memory says so first, as where a cost is found; 'sized': time says so, too.  Of frameworks that recompute the first
- * layers alone it is to be known whether what keeps all fits (look_at_first). */
+ * layers alone it is to be known whether what keeps all fits (find_first). */
 static int sums_are_out(struct fold *f, const struct topt_memo_point *p, int lightest,
                         int64_t hidden_ns)
 {
@@ -697,28 +697,6 @@ static int recomputes_first(const struct fold *f, const struct topt_degrees *d)
            f->memory_limit && f->s->request->framework->recompute_first;
 }
 
-/* The least time of degrees with recomputation that recompute the first layers of chunks alone, as many as what
- * would be kept without any exceeds the limit; where that is not known to, nothing is known yet.  -1: failed. */
-static int64_t least_first(struct fold *f, const struct topt_grid_search *grid,
-                           const struct topt_degrees *d, int64_t ns)
-{
-    struct topt_degrees without = *d;
-    const struct topt_memo_entry *floor;
-    without.recompute = 0;
-    if (!recomputes_first(f, d))
-        return INT64_MAX;
-    if (!(floor = topt_floor_find(f->memo, grid, &without, f->err)))
-        return -1;
-    int64_t all =
-        topt_grid_least_stage_bytes(grid, &without, kept_bytes(grid, &without, floor));
-    int64_t least = topt_grid_least_stage_bytes(grid, d, 0);
-    if (all <= f->memory_limit)
-        return INT64_MAX;
-    double share = (double)(all - f->memory_limit) / (double)(all - least);
-    return (int64_t)((double)ns * (PERCENT_WITHOUT + (100 - PERCENT_WITHOUT) * share) /
-                     100);
-}
-
 /* The most that passes that run as one hide of the time in which tokens go to experts and back, of all micro-batches. */
 static int64_t most_hidden(const struct fold *f, const struct topt_grid_search *grid,
                            const struct topt_degrees *d,
@@ -729,30 +707,32 @@ static int64_t most_hidden(const struct fold *f, const struct topt_grid_search *
     return (int64_t)(all * (1 - topt_dispatch_share(&r->settings, r->hw)));
 }
 
-/* What a candidate takes at least, by a floor of its passes: 0 where it is of no interest. */
+/* The bytes that the fullest stage holds at least. */
+static int64_t least_bytes(const struct candidate *c, const struct topt_memo_entry *floor)
+{
+    int64_t kept = kept_bytes(c->grid, &c->degrees, floor);
+    int64_t mean =
+        (topt_grid_stays_bytes(c->grid, &c->degrees) + kept) / c->degrees.stages;
+    return topt_max(mean, topt_grid_least_stage_bytes(c->grid, &c->degrees, kept));
+}
+
+/* What a candidate takes at least, by a floor of its passes (NULL: memory is looked for, and not known yet): 0 where it is of
+ * no interest. */
 static int bound(struct fold *f, struct candidate *c, const struct topt_memo_entry *floor)
 {
     const struct topt_degrees *d = &c->degrees;
-    int64_t kept = kept_bytes(c->grid, d, floor);
     c->hidden_ns = 0;
-    c->first = INT64_MAX;
+    if (f->goal == TOPT_GOAL_LEAST)
+        return matters(f, c->least = least_bytes(c, floor), 0);
     if (!floor->floor.some)
         return 0;
-    if (d->stages == 1)
-        return !beyond(c->least = least_staged_ns(f, c->grid, d, floor, 0),
-                       f->time_limit);
-    int64_t bytes = (topt_grid_stays_bytes(c->grid, d) + kept) / d->stages;
     if (topt_orders[d->order].pairs)
         c->hidden_ns = most_hidden(f, c->grid, d, floor);
-    int64_t ns = least_staged_ns(f, c->grid, d, floor, c->hidden_ns);
-    if (!matters(f, bytes, recomputes_first(f, d) ? ns / 100 * PERCENT_WITHOUT : ns))
-        return 0;
-    int64_t staged = topt_grid_least_stage_bytes(c->grid, d, kept);
-    if (beyond(staged, f->memory_limit))
-        return 0;
-    c->least = f->goal == TOPT_GOAL_LEAST ? topt_max(bytes, staged) : ns;
-    c->first = least_first(f, c->grid, d, ns);
-    return c->first < 0 ? -1 : 1;
+    int64_t ns = c->least = least_staged_ns(f, c->grid, d, floor, c->hidden_ns);
+    if (d->stages == 1)
+        return !beyond(ns, f->time_limit);
+    return matters(f, least_bytes(c, floor),
+                   recomputes_first(f, d) ? ns / 100 * PERCENT_WITHOUT : ns);
 }
 
 static int list(struct fold *f, struct candidate *c, const struct topt_memo_entry *floor,
@@ -771,10 +751,12 @@ static int list(struct fold *f, struct candidate *c, const struct topt_memo_entr
 /* A choice of degrees with each number of chunks, and each of their schedules. */
 static int list_chunks(struct fold *f, struct candidate c, struct candidates *all)
 {
-    const struct topt_memo_entry *floor =
-        topt_floor_find(f->memo, c.grid, &c.degrees, f->err);
-    int orders = 0, rc = floor ? 0 : -1;
-    for (int chunks = 1; orders >= 0 && !rc && floor->floor.some; chunks++) {
+    const struct topt_memo_entry *floor = NULL;
+    int orders = 0, rc = 0;
+    if (f->goal != TOPT_GOAL_LEAST &&
+        !(floor = topt_floor_find(f->memo, c.grid, &c.degrees, f->err)))
+        return -1;
+    for (int chunks = 1; orders >= 0 && !rc && (!floor || floor->floor.some); chunks++) {
         c.degrees.virtual_stages = chunks;
         orders = topt_planning_orders(f->s->planning, &c.degrees);
         for (int row = 0; row < TOPT_ORDERS && orders > 0 && !rc; row++) {
@@ -901,8 +883,9 @@ static int excludes(const struct fold *f, const struct topt_strategy_cost *cost)
 static int may_bound(struct fold *f)
 {
     const struct topt_request *r = f->s->request;
-    if (f->goal != TOPT_GOAL_FASTEST || !f->memory_limit || !f->s->planning->layers ||
-        r->settings.offload || r->unlike.groups)
+    if (f->goal == TOPT_GOAL_FRONTIER || !f->s->planning->layers ||
+        (f->goal == TOPT_GOAL_FASTEST && !f->memory_limit) || r->settings.offload ||
+        r->unlike.groups)
         return 0;
     return f->unit || (f->unit = units_room(f)) ? 1 : -1;
 }
@@ -911,17 +894,20 @@ static int may_bound(struct fold *f)
 static int sharpen(struct fold *f, struct candidate *c)
 {
     struct topt_strategy_cost cost;
-    int rc = may_bound(f);
+    int least = f->goal == TOPT_GOAL_LEAST, rc = may_bound(f);
     c->sharp = 1;
     if (rc > 0)
         rc = find_least_units(f, c, c->degrees.recompute, f->unit);
     if (rc <= 0)
         return rc;
-    rc = exceed(f, &c->degrees, f->unit, with_margin(f->memory_limit), 0, &cost);
-    if (rc > 0 && !excludes(f, &cost))
+    rc = exceed(f, &c->degrees, f->unit, least ? 1 : with_margin(f->memory_limit), 0,
+                &cost);
+    if (least && rc >= 0)
+        c->least = topt_max(c->least, cost.memory_bytes / 101 * 100);
+    if (rc > 0 && (least || !excludes(f, &cost)))
         rc = exceed(f, &c->degrees, f->unit, 0, 0, &cost);
     c->too_large |= rc > 0;
-    if (!rc)
+    if (!rc && !least)
         c->least = topt_max(c->least, cost.time_ns / 101 * 100);
     return rc;
 }
@@ -997,19 +983,51 @@ static int add_candidate(struct fold *f, struct candidates *all, int i)
     return rc ? -1 : 0;
 }
 
-/* What it would keep is too much: recomputing some layers may do, and takes longer. */
-static void look_at_first(const struct candidate *c, struct candidates *all)
+/* Those that differ by recomputation alone side by side, without first. */
+static int by_partner(const void *x, const void *y)
 {
-    struct topt_degrees with = *c->priced_as;
-    with.recompute = TOPT_MODULE_WHOLE;
+    const struct candidate *a = x, *b = y;
+    struct topt_degrees p = *a->priced_as, q = *b->priced_as;
+    p.recompute = q.recompute = 0;
+    int order = topt_degrees_order(&p, &q);
+    return a->degrees.stages != b->degrees.stages ? a->degrees.stages - b->degrees.stages
+           : a->degrees.virtual_stages != b->degrees.virtual_stages
+               ? a->degrees.virtual_stages - b->degrees.virtual_stages
+           : a->degrees.order != b->degrees.order
+               ? (int)a->degrees.order - (int)b->degrees.order
+           : order ? order
+                   : a->degrees.recompute - b->degrees.recompute;
+}
+
+/* The least time of a candidate that recomputes the first layers of chunks alone, as many as what would be kept without any
+ * exceeds the limit. */
+static int64_t least_first(const struct fold *f, const struct candidate *c)
+{
+    struct topt_degrees without = c->degrees;
+    without.recompute = 0;
+    int64_t all = topt_grid_least_stage_bytes(c->grid, &without,
+                                              kept_bytes(c->grid, &without, NULL));
+    int64_t least = topt_grid_least_stage_bytes(c->grid, &c->degrees, 0);
+    double over = (double)topt_max(all - f->memory_limit, 0);
+    double share = over / (double)topt_max(all - least, 1);
+    return (int64_t)((double)c->least *
+                     (PERCENT_WITHOUT + (100 - PERCENT_WITHOUT) * share) / 100);
+}
+
+/* What is the least that candidates take which recompute the first layers alone?  Where what keeps all fits, or is not of
+ * interest, they are not either. */
+static void find_first(struct fold *f, struct candidates *all)
+{
+    qsort(all->at, (size_t)all->n, sizeof *all->at, by_partner);
     for (int i = 0; i < all->n; i++) {
-        struct candidate *x = &all->at[i];
-        if (x->grid != c->grid || topt_degrees_order(x->priced_as, &with) ||
-            !x->degrees.recompute ||
-            x->degrees.virtual_stages != c->degrees.virtual_stages ||
-            x->degrees.order != c->degrees.order)
-            continue;
-        x->first = topt_max(c->least, x->least / 100 * PERCENT_WITHOUT);
+        struct candidate *x = &all->at[i], without = *x, *partner = i ? x - 1 : NULL;
+        without.degrees.recompute = 0;
+        if (partner && (partner->degrees.recompute || by_partner(partner, &without)))
+            partner = NULL;
+        int looked_at = x->degrees.stages > 1 && recomputes_first(f, &x->degrees) &&
+                        (!partner || partner->too_large);
+        x->first = !looked_at ? INT64_MAX
+                              : topt_max(partner ? partner->least : 0, least_first(f, x));
     }
 }
 
@@ -1079,15 +1097,13 @@ static int add_candidates(struct fold *f, struct candidates *all)
 static int add_stages(struct fold *f, struct candidates all)
 {
     int rc = list_stages(f, &all) || add_candidates(f, &all);
-    for (int i = 0; i < all.n && !rc; i++)
-        if (all.at[i].too_large && all.at[i].degrees.stages > 1 &&
-            !all.at[i].degrees.recompute && f->s->request->framework->recompute_first)
-            look_at_first(&all.at[i], &all);
     /* Where the best keeps all, memory does not bind. */
     int binds =
         all.n && (f->ret->n ? f->ret->at[0].degrees.recompute : f->time_limit > 0);
-    if (binds)
+    if (binds) {
+        find_first(f, &all);
         qsort(all.at, (size_t)all.n, sizeof *all.at, by_first);
+    }
     for (int i = 0; i < all.n && binds && !rc && !beyond(all.at[i].first, f->time_limit);
          i++)
         rc = is_canceled(f) || add_first_of(f, &all.at[i]);
