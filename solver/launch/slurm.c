@@ -119,36 +119,43 @@ static void put_meeting_place(const struct job *j, struct topt_text *t)
                   TOPT_RENDEZVOUS_PORTS);
 }
 
-/* srun over all components; each of its tasks has a number in the order of these. */
-static void put_srun(const struct job *j, const struct sheet *s, struct topt_text *t)
+/* What srun starts as a task.  A node's number is that among the nodes of all components, whatever NODE_RANK
+ * somebody's environment has. */
+static const char *task_of(const struct job *j, const struct sheet *s)
 {
-    char words[TOPT_RENDEZVOUS_SIZE];
-    for (int i = 0; i < j->components; i++) {
-        const struct topt_component *c = &j->component[i];
-        topt_rendezvous_srun(c->nodes, tasks_of_node(s, c), words);
-        topt_text_add(t, i ? " : \\\n    " : "srun ");
-        if (j->components > 1)
-            topt_text_add(
-                t,
-                "--het-group=%d ${SLURM_CPUS_PER_TASK_HET_GROUP_%d:+"
-                "--cpus-per-task=\"$SLURM_CPUS_PER_TASK_HET_GROUP_%d\"} \\\n    ",
-                i, i, i);
-        topt_text_add(t, "%s %s \"$@\"", words,
-                      s->each_gpu ? s->each_gpu : "sh \"$files/launch.sh\"");
-    }
-    topt_text_add(t, "\n");
+    if (s->each_gpu)
+        return s->each_gpu;
+    return j->components > 1 ? "sh -c \"$start\" \"$files/launch.sh\""
+                             : "sh \"$files/launch.sh\"";
+}
+
+static void put_options_of_component(int i, struct topt_text *t)
+{
+    topt_text_add(t,
+                  "%s--het-group=%d ${SLURM_CPUS_PER_TASK_HET_GROUP_%d:+"
+                  "--cpus-per-task=\"$SLURM_CPUS_PER_TASK_HET_GROUP_%d\"} \\\n    ",
+                  i ? " : \\\n    " : "", i, i, i);
 }
 
 static void put_start(const struct job *j, const struct sheet *s, struct topt_text *t)
 {
+    char words[TOPT_RENDEZVOUS_SIZE];
     if (!s->each_gpu)
         put_meeting_place(j, t);
     if (j->components == 1)
         topt_text_add(t, "[ -z \"${SLURM_CPUS_PER_TASK-}\" ] || "
                          "export SRUN_CPUS_PER_TASK=\"$SLURM_CPUS_PER_TASK\"\n");
     else if (!s->each_gpu)
-        topt_text_add(t, "unset NODE_RANK # each task's SLURM_NODEID says it\n");
-    put_srun(j, s, t);
+        topt_text_add(t, "start='NODE_RANK=$SLURM_NODEID exec sh \"$0\" \"$@\"'\n");
+    topt_text_add(t, "srun ");
+    for (int i = 0; i < j->components; i++) {
+        const struct topt_component *c = &j->component[i];
+        topt_rendezvous_srun(c->nodes, tasks_of_node(s, c), words);
+        if (j->components > 1)
+            put_options_of_component(i, t);
+        topt_text_add(t, "%s %s \"$@\"", words, task_of(j, s));
+    }
+    topt_text_add(t, "\n");
 }
 
 int topt_job_as_slurm(const struct job *j, const char *head, const json_t *env,
