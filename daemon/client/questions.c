@@ -68,7 +68,8 @@ static void show_parts(const json_t *slurm)
                : i + 1 < n ? ", "
                            : " and ",
                client_words(part, "group"));
-    printf(": each also needs the --partition or --constraint of its nodes\n");
+    printf(": each also needs the --partition or --constraint of its nodes;\n"
+           "          topt launch PLAN --sbatch writes its script\n");
 }
 
 /* An answer on several groups of GPUs, as `topt plan` prints it. */

@@ -363,7 +363,7 @@ function showGroups(a) {
   $("said").replaceChildren(...job(a), el("p", { class: "big" }, `${many(a.gpus, "GPU")} of several groups, ${time(a.time_ns)} a step`),
     el("p", { id: "why" }, a.strategy ? sentence(a.strategy) : "Each group trains on its own share of the batch."), groups(a),
     ...(a.correction ? [measured(a.correction)] : []),
-    ...(a.plan_id ? [copyable("for Slurm", a.slurm ? a.slurm.flags : ""), el("p", { class: "soft" }, `Parts of a heterogeneous job: ${parts}. Each also needs the partition or the constraint of its nodes.`),
+    ...(a.plan_id ? [copyable("for Slurm", a.slurm ? a.slurm.flags : ""), el("p", { class: "soft" }, `Parts of a heterogeneous job: ${parts}. Each also needs the partition or the constraint of its nodes, which the job script has a line for.`),
       copyable("plan", a.plan_id, "plan"), downloads(a.plan_id)] : [el("p", { class: "soft" }, `No plan that all groups run together: ${a.no_plan || ""}`)]));
 }
 function refuse(body) {

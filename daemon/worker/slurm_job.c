@@ -8,37 +8,34 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "topt_component.h"
 #include "topt_json.h"
 #include "topt_text.h"
 
-/* Nodes of a group of the profile that have so many GPUs, and GPUs of each. */
-static int64_t nodes_of_group(const json_t *hw, const char *name, int64_t gpus,
-                              int64_t *ret_each)
+/* The group of the profile that is called so; NULL: none. */
+static const json_t *group_of(const json_t *hw, const char *name)
 {
     const json_t *group;
     size_t i;
-    int64_t nodes = 1;
     json_array_foreach(json_object_get(hw, "groups"), i, group)
     {
-        int64_t each = topt_json_whole_at(group, "gpus_per_node");
-        if (!strcmp(topt_json_words_at(group, "name"), name) && each)
-            nodes = (gpus + each - 1) / each;
+        if (!strcmp(topt_json_words_at(group, "name"), name))
+            return group;
     }
-    *ret_each = gpus / nodes; /* groups give parts of a node, or equal parts of several */
-    return nodes;
+    return NULL;
 }
 
 /* A part of a heterogeneous job; 'by_gpu': a task for each GPU, else for each node. */
 static void add_part(json_t *parts, struct topt_text *flags, const json_t *hw,
                      const char *group, int64_t gpus, int by_gpu)
 {
-    int64_t each, nodes = nodes_of_group(hw, group, gpus, &each);
+    struct topt_component c = topt_component_of(group_of(hw, group), gpus);
     json_array_append_new(parts, json_pack("{s:s, s:I, s:I}", "group", group, "nodes",
-                                           (json_int_t)nodes, "gpus_per_node",
-                                           (json_int_t)each));
+                                           (json_int_t)c.nodes, "gpus_per_node",
+                                           (json_int_t)c.per_node));
     topt_text_add(flags, "%s--nodes=%lld --gpus-per-node=%lld --ntasks-per-node=%lld",
-                  flags->len ? " : " : "", (long long)nodes, (long long)each,
-                  (long long)(by_gpu ? each : 1));
+                  flags->len ? " : " : "", (long long)c.nodes, (long long)c.per_node,
+                  (long long)(by_gpu ? c.per_node : 1));
 }
 
 /* The parts of a heterogeneous job for a plan on several groups of GPUs, in the order of its ranks. */

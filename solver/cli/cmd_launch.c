@@ -26,7 +26,8 @@ static const struct topt_option options[] = {
      "torchrun, accelerate, hf, torchtune, deepspeed, megatron, torchtitan or topt "
      "(default: by the plan's framework)"},
     {"sbatch", TOPT_OPT_FLAG, AT(is_job), "",
-     "print one sbatch script that holds all files"},
+     "print one sbatch script that holds all files; for GPUs of several groups a "
+     "heterogeneous job"},
     {"env", TOPT_OPT_FLAG, AT(env), "",
      "print arguments for srun: one task per GPU, and the plan as NAME=VALUE"},
     {"export", TOPT_OPT_FLAG, AT(exports), "",

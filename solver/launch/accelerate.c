@@ -59,6 +59,12 @@ static int check(const struct job *j, struct topt_error *err)
 {
     if (topt_job_splits(j, "pytorch", 0, err) || topt_job_train_fits(j, 2, err))
         return -1;
+    if (!j->per_node)
+        return topt_fail(
+            err, TOPT_ERR_INFEASIBLE,
+            "accelerate starts equally many ranks on each node, and the plan's groups "
+            "have "
+            "nodes of different sizes; torchrun does not: topt launch --for torchrun");
     if (j->dp > 1 && j->zero == 1)
         return topt_fail(
             err, TOPT_ERR_INFEASIBLE,

@@ -134,17 +134,22 @@ static void remarks(const struct job *j, struct sheet *s)
 }
 
 /* On one node those GPUs of it that the job has.  On several the launcher is started on each, so
- * that it needs no ssh: names of hosts only number them, and it is told which one it is on. */
+ * that it needs no ssh: names of hosts only number them, and it is told which one it is on.  The
+ * hostfile says how many GPUs each has. */
 static void write_start(const struct job *j, struct topt_text *t)
 {
     topt_job_import_here(t);
+    topt_job_put_node(j, t);
     topt_text_add(t, "deepspeed");
     if (j->nodes > 1) {
-        topt_text_add(t, " --hostfile \"$here/hostfile\" --no_ssh \\\n"
-                         "    --node_rank \"${SLURM_NODEID:-$NODE_RANK}\" "
-                         "--master_addr \"$MASTER_ADDR\" \\\n");
-        topt_text_add(t, "    --num_nodes %lld --num_gpus %lld", (long long)j->nodes,
-                      (long long)j->per_node);
+        topt_text_add(t,
+                      " --hostfile \"$here/hostfile\" --no_ssh \\\n"
+                      "    --node_rank \"%s\" "
+                      "--master_addr \"$MASTER_ADDR\" \\\n",
+                      j->components > 1 ? "$node" : "${SLURM_NODEID:-$NODE_RANK}");
+        topt_text_add(t, "    --num_nodes %lld", (long long)j->nodes);
+        if (j->per_node)
+            topt_text_add(t, " --num_gpus %lld", (long long)j->per_node);
     } else {
         topt_text_add(t, " --include \"localhost:${CUDA_VISIBLE_DEVICES:-0");
         for (int64_t i = 1; i < j->per_node; i++)
@@ -158,8 +163,11 @@ static void write_start(const struct job *j, struct topt_text *t)
 static int write_hosts(const struct job *j, struct sheet *s, struct topt_error *err)
 {
     struct topt_text t = {0};
-    for (int64_t i = 0; i < j->nodes; i++)
-        topt_text_add(&t, "node-%lld slots=%lld\n", (long long)i, (long long)j->per_node);
+    int64_t node = 0;
+    for (int c = 0; c < j->components; c++)
+        for (int64_t i = 0; i < j->component[c].nodes; i++)
+            topt_text_add(&t, "node-%lld slots=%lld\n", (long long)node++,
+                          (long long)j->component[c].per_node);
     return topt_sheet_file(s, "hostfile", &t, err);
 }
 

@@ -266,6 +266,68 @@ int topt_job_is_mixed(const struct job *j)
     return j->precision == JOB_BF16_MIXED || j->precision == JOB_F16_MIXED;
 }
 
+static int are_unequal(const json_t *shares)
+{
+    for (size_t i = 1; i < json_array_size(shares); i++)
+        if (!json_equal(json_array_get(shares, i), json_array_get(shares, 0)))
+            return 1;
+    return 0;
+}
+
+static int read_component(const json_t *group, struct topt_component *ret,
+                          struct topt_error *err)
+{
+    int64_t nodes, each, gpus;
+    const char *name;
+    if (topt_json_string(group, "group", "name", &name, err) ||
+        topt_json_int(group, "group", "nodes", 1, MAX_RANKS, &nodes, err) ||
+        topt_json_int(group, "group", "gpus_per_node", 1, MAX_RANKS, &each, err))
+        return -1;
+    gpus = nodes * each;
+    if (topt_json_int_or(group, "group", "gpus", 1, gpus, &gpus, err))
+        return -1;
+    *ret = topt_component_of(group, gpus);
+    return 0;
+}
+
+/* The mesh divides GPUs into nodes as small as the smallest of any group; launchers are started on the nodes that
+ * there are. */
+static int read_components(const json_t *plan, struct job *j, struct topt_error *err)
+{
+    const json_t *groups = json_object_get(json_object_get(plan, "hw"), "groups");
+    int64_t nodes = 0, gpus = 0;
+    size_t i, n = json_array_size(groups);
+    json_t *group;
+    if (n > JOB_COMPONENTS)
+        return topt_fail(err, TOPT_ERR_INVAL, "hw.groups: %zu groups, not at most %d", n,
+                         JOB_COMPONENTS);
+    json_array_foreach(groups, i, group)
+    {
+        struct topt_component *c = &j->component[i];
+        if (read_component(group, c, err))
+            return -1;
+        nodes += c->nodes;
+        gpus += c->nodes * c->per_node;
+    }
+    if (!n) {
+        j->component[0] = (struct topt_component){"", j->nodes, j->per_node};
+        j->components = 1;
+        return 0;
+    }
+    if (gpus != j->gpus)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "hw.groups: %lld GPUs in nodes of equally many of a group, and "
+                         "the mesh has %lld",
+                         (long long)gpus, (long long)j->gpus);
+    j->components = (int)n;
+    j->nodes = nodes;
+    j->per_node = j->component[0].per_node;
+    for (i = 1; i < n; i++)
+        if (j->component[i].per_node != j->per_node)
+            j->per_node = 0;
+    return 0;
+}
+
 static int read_mesh(const json_t *plan, struct job *j, struct topt_error *err)
 {
     const json_t *mesh = json_object_get(plan, "mesh");
@@ -273,7 +335,9 @@ static int read_mesh(const json_t *plan, struct job *j, struct topt_error *err)
         topt_json_int(mesh, "mesh", "gpus_per_node", 1, MAX_RANKS, &j->per_node, err))
         return -1;
     j->gpus = j->nodes * j->per_node;
-    return 0;
+    j->unequal_shares = are_unequal(json_object_get(mesh, "shares")) ||
+                        are_unequal(json_object_get(mesh, "state_shares"));
+    return read_components(plan, j, err);
 }
 
 static int read_order(const json_t *u, struct job *j, struct topt_error *err)
@@ -331,9 +395,6 @@ static int read_uniform(const json_t *plan, struct job *j, struct topt_error *er
         return topt_fail(err, TOPT_ERR_INVAL, "uniform.cp_comm: no such '%.20s'",
                          j->cp_comm);
     j->layers = json_object_get(u, "layers");
-    if (json_is_true(
-            json_object_get(json_object_get(j->plan, "settings"), "unlike_stages")))
-        j->places = json_object_get(json_object_get(j->plan, "predicted"), "stages");
     if (j->pp > 1 && json_array_size(j->layers) != (size_t)(j->pp * j->vp))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "uniform.layers: not the layers of %lld stages of %lld chunks",
@@ -547,15 +608,41 @@ void topt_job_import_here(struct topt_text *t)
     topt_text_add(t, "export PYTHONPATH=\"$here${PYTHONPATH:+:$PYTHONPATH}\"\n");
 }
 
+void topt_job_put_node(const struct job *j, struct topt_text *t)
+{
+    if (j->components > 1)
+        topt_text_add(t, "node=${NODE_RANK:-${SLURM_NODEID:?set NODE_RANK to the number "
+                         "of this node}}\n");
+}
+
+/* $gpus, of a node of this component. */
+static void put_gpus_of_node(const struct job *j, struct topt_text *t)
+{
+    int64_t first = 0;
+    for (int i = 0; i < j->components; i++) {
+        const struct topt_component *c = &j->component[i];
+        if (i)
+            topt_text_add(t, "[ \"$node\" -lt %lld ] || ", (long long)first);
+        topt_text_add(t, "gpus=%lld\n", (long long)c->per_node);
+        first += c->nodes;
+    }
+}
+
 void topt_job_start_torchrun(const struct job *j, const char *command,
                              struct topt_text *t)
 {
-    topt_text_add(t, "%s --nnodes=%lld --nproc-per-node=%lld", command,
-                  (long long)j->nodes, (long long)j->per_node);
+    topt_job_put_node(j, t);
+    if (!j->per_node)
+        put_gpus_of_node(j, t);
+    topt_text_add(t, "%s --nnodes=%lld --nproc-per-node=", command, (long long)j->nodes);
+    if (j->per_node)
+        topt_text_add(t, "%lld", (long long)j->per_node);
+    else
+        topt_text_add(t, "\"$gpus\"");
     if (j->nodes == 1)
         topt_text_add(t, " --standalone");
-    else if (j->places) /* each node has its own place */
-        topt_text_add(t, " --node-rank=\"$NODE_RANK\" \\\n"
+    else if (j->components > 1) /* each node has its own place */
+        topt_text_add(t, " --node-rank=\"$node\" \\\n"
                          "    --master-addr=\"$MASTER_ADDR\" "
                          "--master-port=\"${MASTER_PORT:-29500}\"");
     else

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "topt_component.h"
 #include "topt_error.h"
 #include "topt_order.h"
 #include "topt_text.h"
@@ -22,6 +23,8 @@ struct job_model {
     const char *other; /* an operator that a plain decoder does not have, or NULL */
 };
 
+enum { JOB_COMPONENTS = 8 }; /* as many as a profile has groups */
+
 /* Strings are borrowed from the document. */
 struct job {
     const json_t *plan;
@@ -30,8 +33,9 @@ struct job {
     enum job_precision precision;
     const char *low; /* scaling of products in few bits beside bf16; NULL: none */
     int low_params;  /* with weights in these bits */
-    int64_t nodes, per_node, gpus, dp, tp, pp, vp, ep, etp, cp, zero, micro, steps, batch,
-        seq;
+    int64_t nodes, gpus;
+    int64_t per_node; /* GPUs of a node; 0: components have nodes of different sizes */
+    int64_t dp, tp, pp, vp, ep, etp, cp, zero, micro, steps, batch, seq;
     int64_t recompute_layers; /* the first of each chunk of a stage alone; 0: all */
     const char *modules;      /* that are recomputed, with + between; "": whole layers */
     int64_t shard;            /* of 'dp', those that 'zero' shards over */
@@ -47,8 +51,10 @@ struct job {
     int sequence_parallel;    /* beside tensor parallelism */
     /* of each chunk of pipeline stages, in the model's order; NULL: none */
     const json_t *layers;
-    /* For each stage the "group" of devices it runs on and its "gpus", where groups are unlike; NULL: devices are alike. */
-    const json_t *places;
+    /* The nodes of each group of unlike GPUs, in the order of the plan's ranks; one without a name where all are alike. */
+    struct topt_component component[JOB_COMPONENTS];
+    int components;
+    int unequal_shares;        /* of the batch or the state, for each group its own */
     enum topt_order_row order; /* their schedule */
     const char *dispatch;      /* how tokens go to experts on other devices, by name */
     const char *cp_comm; /* what attention does over context ranks; "": there are none */
@@ -100,6 +106,10 @@ struct sheet {
     /* In a job of Slurm srun starts this for each GPU; NULL: it starts launch.sh on each node. */
     const char *each_gpu;
 };
+/* The files as one file job.sh, which writes them into a folder of the job and starts the plan:
+ * 'head', remarks in comments, and variables of 'env' (NULL: none). */
+int topt_job_as_slurm(const struct job *j, const char *head, const json_t *env,
+                      struct sheet *s, struct topt_error *err) TOPT_MUST_CHECK;
 void topt_sheet_differs(struct sheet *s, const char *fmt, ...) TOPT_PRINTF(2, 3);
 void topt_sheet_script(struct sheet *s, const char *fmt, ...) TOPT_PRINTF(2, 3);
 /* Takes the text. */
@@ -114,6 +124,8 @@ void topt_job_put_name(const char *name, struct topt_text *t);
 void topt_job_here(struct topt_text *t);
 /* ... from which Python imports, too; */
 void topt_job_import_here(struct topt_text *t);
+/* ... where GPUs are of several groups, $node, the number of the node among those of all groups ... */
+void topt_job_put_node(const struct job *j, struct topt_text *t);
 /* "torchrun" with ranks and meeting place, up to the script; 'command' may be another that takes
  * these. */
 void topt_job_start_torchrun(const struct job *j, const char *command,

@@ -1,5 +1,4 @@
-/* launch.c - targets by name, what all of them share, and the answer as text, as a job of Slurm
- * and as environment.
+/* launch.c - targets by name, what all of them share, and the answer as text and as environment.
  *
  * A plan is made for one framework: its memory and time are what that one takes.  A target of
  * another framework refuses it; a plan of topt's own runtime may be launched by any, and the
@@ -196,113 +195,38 @@ static void put_head(const struct target *t, const struct job *j, const struct s
     add_remarks(text, "script", s->script);
 }
 
-/* Segments of PyTorch's allocator that grow leave fewer gaps; graphs of kernels with NCCL do not go with them
- * unasked (docs/source/notes/cuda.rst of PyTorch; run_train.sh of torchtitan sets them, too). */
-static void put_allocator(const struct target *t, const struct job *j,
-                          struct topt_text *text)
-{
-    if (strcmp(t->framework, "topt") && !j->cuda_graphs)
-        topt_text_add(text, "export PYTORCH_CUDA_ALLOC_CONF=\"${PYTORCH_CUDA_ALLOC_CONF-"
-                            "expandable_segments:True}\"\n");
-}
-
-/* ... in the file that holds it. */
-static int head(const struct target *t, const struct job *j, const struct sheet *s,
-                struct topt_error *err)
+/* Write lines before the command, in the file that holds it.  Takes the text. */
+static int put_before_command(const struct sheet *s, struct topt_text *text,
+                              struct topt_error *err)
 {
     json_t *first = json_array_get(s->files, 0);
-    struct topt_text text = {0};
     const char *command = member(first, "text");
-    topt_text_add(&text, "#!/bin/sh\n");
-    put_head(t, j, s, &text);
-    put_allocator(t, j, &text);
-    topt_text_put(&text, command, strlen(command));
-    int rc = text.oom ? -1 : json_object_set_new(first, "text", json_string(text.s));
-    topt_text_fini(&text);
+    topt_text_put(text, command, strlen(command));
+    int rc = text->oom ? -1 : json_object_set_new(first, "text", json_string(text->s));
+    topt_text_fini(text);
     return rc ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer") : 0;
 }
 
-/* ---- as a job of Slurm ------------------------------------------------------------------- */
-
-static void put_resources(const struct job *j, int64_t tasks_per_node,
-                          struct topt_text *t)
-{
-    topt_text_add(t, "#SBATCH --job-name=");
-    topt_job_put_name(j->name, t);
-    topt_text_add(t,
-                  "\n#SBATCH --nodes=%lld\n"
-                  "#SBATCH --gpus-per-node=%lld\n"
-                  "#SBATCH --ntasks-per-node=%lld\n"
-                  "# Uncomment if the partition sets no DefCpuPerGPU:\n"
-                  "##SBATCH --cpus-per-gpu=8\n"
-                  "set -eu\n",
-                  (long long)j->nodes, (long long)j->per_node, (long long)tasks_per_node);
-}
-
-/* The plan's numbers win over those of a topt_apply.py that lies beside the script. */
-static void put_exports(const json_t *env, struct topt_text *t)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)env, name, value)
-    {
-        if (!strchr(json_string_value(value), ' '))
-            topt_text_add(t, "export %s='%s'\n", name, json_string_value(value));
-    }
-}
-
-static void put_files(const json_t *files, struct topt_text *t)
-{
-    size_t i;
-    json_t *f;
-    topt_text_add(t, "files=$PWD/topt-$SLURM_JOB_ID\nmkdir -p \"$files\"\n");
-    json_array_foreach(files, i, f)
-    {
-        const char *text = member(f, "text");
-        topt_text_add(t, "cat >\"$files/%s\" <<'END_OF_FILE'\n", member(f, "name"));
-        topt_text_put(t, text, strlen(text));
-        topt_text_add(t, "END_OF_FILE\n");
-    }
-}
-
-static void put_start(const struct job *j, const struct sheet *s, int64_t tasks_per_node,
-                      struct topt_text *t)
-{
-    char words[TOPT_RENDEZVOUS_SIZE];
-    topt_rendezvous_srun(j->nodes, tasks_per_node, words);
-    if (!s->each_gpu)
-        topt_text_add(t,
-                      "MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | "
-                      "head -n 1)\n"
-                      "MASTER_PORT=$((%d + SLURM_JOB_ID %% %d))\n"
-                      "export MASTER_ADDR MASTER_PORT\n",
-                      topt_rendezvous_port(0), TOPT_RENDEZVOUS_PORTS);
-    topt_text_add(t,
-                  "[ -z \"${SLURM_CPUS_PER_TASK-}\" ] || "
-                  "export SRUN_CPUS_PER_TASK=\"$SLURM_CPUS_PER_TASK\"\n"
-                  "srun %s %s \"$@\"\n",
-                  words, s->each_gpu ? s->each_gpu : "sh \"$files/launch.sh\"");
-}
-
-/* One script with all files in it, which it writes into a folder of the job. */
-static int as_job(const struct target *t, const struct job *j, struct sheet *s,
-                  struct topt_error *err)
+/* Segments of PyTorch's allocator that grow leave fewer gaps; graphs of kernels with NCCL do not go with them
+ * unasked (docs/source/notes/cuda.rst of PyTorch; run_train.sh of torchtitan sets them, too). */
+static int set_allocator(const struct target *t, const struct job *j,
+                         const struct sheet *s, struct topt_error *err)
 {
     struct topt_text text = {0};
-    int64_t tasks = s->each_gpu ? j->per_node : 1;
-    json_t *env = NULL, *files = s->files;
-    if (j->dp && topt_launch_environment(j->plan, &env, err))
-        return -1;
-    topt_text_add(&text, "#!/bin/bash\n");
+    if (strcmp(t->framework, "topt") && !j->cuda_graphs)
+        topt_text_add(&text, "export PYTORCH_CUDA_ALLOC_CONF=\"${PYTORCH_CUDA_ALLOC_CONF-"
+                             "expandable_segments:True}\"\n");
+    return put_before_command(s, &text, err);
+}
+
+/* The remarks, in the file that holds the command. */
+static int head(const struct target *t, const struct job *j, const struct sheet *s,
+                struct topt_error *err)
+{
+    struct topt_text text = {0};
+    topt_text_add(&text, "#!/bin/sh\n");
     put_head(t, j, s, &text);
-    put_resources(j, tasks, &text);
-    put_exports(env, &text);
-    put_files(files, &text);
-    put_start(j, s, tasks, &text);
-    json_decref(env);
-    s->files = json_array();
-    json_decref(files);
-    return topt_sheet_file(s, "job.sh", &text, err);
+    return put_before_command(s, &text, err);
 }
 
 /* How to store several files that are printed as one text. */
@@ -496,51 +420,30 @@ static int check_stages(const struct job *j, const struct target *t,
     return 0;
 }
 
-/* Say which nodes have which ranks, where stages lie on groups of unlike devices. */
-static int check_places(const struct job *j, struct sheet *s, struct topt_error *err)
+/* Say which nodes have which ranks, where GPUs are of several groups. */
+static void remark_components(const struct job *j, struct sheet *s)
 {
     struct topt_text t = {0};
-    int64_t ranks = 0, first = 0;
-    for (size_t i = 0; i < json_array_size(j->places); i++) {
-        const json_t *stage = json_array_get(j->places, i);
-        const char *group = member(stage, "group");
-        const char *next = member(json_array_get(j->places, i + 1), "group");
-        ranks += topt_json_whole_at(stage, "gpus");
-        if (next && !strcmp(group, next))
-            continue;
-        if (ranks % j->per_node)
-            return topt_fail(
-                err, TOPT_ERR_INFEASIBLE,
-                "the %lld GPUs of %.60s are not whole nodes of %lld, each of "
-                "which one launcher starts",
-                (long long)ranks, group, (long long)j->per_node);
-        topt_text_add(&t, "%s%lld", first ? ", " : "", (long long)first);
-        first += ranks / j->per_node;
-        if (ranks > j->per_node)
-            topt_text_add(&t, " to %lld", (long long)first - 1);
-        topt_text_add(&t, " on %s", group);
-        ranks = 0;
+    int64_t first = 0;
+    for (int i = 0; i < j->components && j->components > 1; i++) {
+        const struct topt_component *c = &j->component[i];
+        int64_t end = first + (s->each_gpu ? c->nodes * c->per_node : c->nodes);
+        topt_text_add(&t, "%s%lld", i ? ", " : "", (long long)first);
+        if (end - first > 1)
+            topt_text_add(&t, " to %lld", (long long)end - 1);
+        topt_text_add(&t, " on %.60s", c->group);
+        first = end;
     }
-    if (j->places && t.s)
+    if (t.s && s->each_gpu)
         topt_sheet_script(
-            s,
-            "stages lie on unlike GPUs: start it on each node with NODE_RANK, "
-            "%s, and MASTER_ADDR, node 0",
+            s, "GPUs are of several groups: name mpirun's hosts in their order, ranks %s",
             t.s);
+    else if (t.s)
+        topt_sheet_script(s,
+                          "GPUs are of several groups: start it on each node with "
+                          "NODE_RANK, %s, and MASTER_ADDR, node 0",
+                          t.s);
     topt_text_fini(&t);
-    return 0;
-}
-
-/* Slurm gives a job of one part nodes in an order of its own. */
-static int refuse_one_part(const struct job *j, struct topt_error *err)
-{
-    return j->places
-               ? topt_fail(err, TOPT_ERR_INFEASIBLE,
-                           "the plan's stages lie on unlike GPUs, for which a job of "
-                           "Slurm needs several parts, which is not written; topt "
-                           "launch without --sbatch and --env says which ranks "
-                           "are where")
-               : 0;
 }
 
 static int check(const struct job *j, const struct target *t, struct sheet *s,
@@ -560,7 +463,11 @@ static int check(const struct job *j, const struct target *t, struct sheet *s,
                                "for %.20s parameters are sharded over all %lld data "
                                "parallel ranks, not over %lld with replicas",
                                t->name, (long long)j->dp, (long long)j->shard);
-    if ((j->pp > 1 && check_stages(j, t, err)) || check_places(j, s, err))
+    if (j->unequal_shares && strcmp(t->name, "topt"))
+        return topt_job_refuse(j, "topt", err,
+                               "this plan gives each group of unlike GPUs a share of its "
+                               "own, which only `topt run` supports");
+    if (j->pp > 1 && check_stages(j, t, err))
         return -1;
     if (j->ep > 1 && !t->experts)
         return topt_job_refuse(j, "megatron", err,
@@ -621,6 +528,59 @@ static int answer(const struct target *t, const struct job *j, const struct shee
     return a ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
 }
 
+/* The numbers of the plan as variables, all but how it is started. */
+static json_t *plan_numbers(const struct job *j)
+{
+    char number[24];
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {{"TOPT_GPUS", j->gpus},
+                   {"TOPT_NODES", j->nodes},
+                   {"TOPT_GPUS_PER_NODE", j->per_node},
+                   {"TOPT_DP", j->dp},
+                   {"TOPT_TP", j->tp},
+                   {"TOPT_PP", j->pp},
+                   {"TOPT_VP", j->vp},
+                   {"TOPT_FSDP", j->zero},
+                   {"TOPT_RECOMPUTE", j->recompute},
+                   {"TOPT_MICRO_BATCH", j->micro},
+                   {"TOPT_ACCUMULATION", j->steps},
+                   {"TOPT_BATCH", j->batch},
+                   {"TOPT_SEQ", j->seq}};
+    json_t *e = json_object();
+    json_object_set_new(e, "TOPT_PLAN_ID", json_string(j->id));
+    json_object_set_new(e, "TOPT_FRAMEWORK", json_string(j->framework));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        snprintf(number, sizeof number, "%lld", (long long)numbers[i].value);
+        json_object_set_new(e, numbers[i].name, json_string(number));
+    }
+    if (!j->per_node)
+        json_object_del(e, "TOPT_GPUS_PER_NODE");
+    if (j->shard < j->dp) {
+        snprintf(number, sizeof number, "%lld", (long long)j->shard);
+        json_object_set_new(e, "TOPT_SHARD", json_string(number));
+    }
+    json_object_set_new(e, "TOPT_PRECISION",
+                        json_string(topt_job_precision(j->precision)));
+    json_object_set_new(e, "TOPT_TRAIN", json_string(j->train));
+    return e;
+}
+
+/* One script with all files in it. */
+static int as_job(const struct target *t, const struct job *j, struct sheet *s,
+                  struct topt_error *err)
+{
+    struct topt_text head = {0};
+    put_head(t, j, s, &head);
+    json_t *env = j->dp ? plan_numbers(j) : NULL;
+    int rc = head.oom ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer")
+                      : topt_job_as_slurm(j, head.s, env, s, err);
+    json_decref(env);
+    topt_text_fini(&head);
+    return rc;
+}
+
 int topt_launch(const json_t *plan, const char *target, int is_job, json_t **ret,
                 struct topt_error *err)
 {
@@ -635,6 +595,9 @@ int topt_launch(const json_t *plan, const char *target, int is_job, json_t **ret
     rc = rc ? rc : t->write(&j, &s, err);
     if (!rc && strcmp(j.framework, "topt"))
         rc = check_loss(&j, t, &s, err);
+    if (!rc && !is_job)
+        remark_components(&j, &s);
+    rc = rc ? rc : set_allocator(t, &j, &s, err);
     rc = rc ? rc : is_job ? as_job(t, &j, &s, err) : head(t, &j, &s, err);
     rc = rc ? rc : answer(t, &j, &s, ret, err);
     json_decref(s.differs);
@@ -662,43 +625,15 @@ static void put_launchers(const struct job *j, json_t *e)
 int topt_launch_environment(const json_t *plan, json_t **ret, struct topt_error *err)
 {
     struct job j;
-    char number[24];
     if (topt_job_read(plan, &j, err))
         return -1;
     if (!j.dp)
         return refuse_own(&j, err);
-    if (refuse_one_part(&j, err))
-        return -1;
-    const struct {
-        const char *name;
-        int64_t value;
-    } numbers[] = {{"TOPT_GPUS", j.gpus},
-                   {"TOPT_NODES", j.nodes},
-                   {"TOPT_GPUS_PER_NODE", j.per_node},
-                   {"TOPT_DP", j.dp},
-                   {"TOPT_TP", j.tp},
-                   {"TOPT_PP", j.pp},
-                   {"TOPT_VP", j.vp},
-                   {"TOPT_FSDP", j.zero},
-                   {"TOPT_RECOMPUTE", j.recompute},
-                   {"TOPT_MICRO_BATCH", j.micro},
-                   {"TOPT_ACCUMULATION", j.steps},
-                   {"TOPT_BATCH", j.batch},
-                   {"TOPT_SEQ", j.seq}};
-    json_t *e = json_object();
-    json_object_set_new(e, "TOPT_PLAN_ID", json_string(j.id));
-    json_object_set_new(e, "TOPT_FRAMEWORK", json_string(j.framework));
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        snprintf(number, sizeof number, "%lld", (long long)numbers[i].value);
-        json_object_set_new(e, numbers[i].name, json_string(number));
-    }
-    if (j.shard < j.dp) {
-        snprintf(number, sizeof number, "%lld", (long long)j.shard);
-        json_object_set_new(e, "TOPT_SHARD", json_string(number));
-    }
-    json_object_set_new(e, "TOPT_PRECISION",
-                        json_string(topt_job_precision(j.precision)));
-    json_object_set_new(e, "TOPT_TRAIN", json_string(j.train));
+    if (j.components > 1)
+        return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                         "the plan's GPUs are of several groups, and options of one srun "
+                         "don't order ranks by groups; run: topt launch PLAN --sbatch");
+    json_t *e = plan_numbers(&j);
     put_launchers(&j, e);
     *ret = e;
     return 0;

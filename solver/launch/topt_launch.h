@@ -21,7 +21,8 @@ struct topt_launch_pin {
 const struct topt_launch_pin *topt_launch_pin(const char *target);
 
 /* Write the command and files that make 'target' (NULL: the usual one of the plan's framework)
- * run the "topt-plan/1" document 'plan'; with 'is_job' as one script for sbatch.
+ * run the "topt-plan/1" document 'plan'; with 'is_job' as one script for sbatch, of a
+ * heterogeneous job where the plan's GPUs are of several groups.
  *  0 and '*ret', a new reference:
  *      {"target","framework","plan","pin":{"repository","commit","date","run"},
  *       "complete":nothing differs,
@@ -36,7 +37,8 @@ char *topt_launch_text(const json_t *launch);
 
 /* The plan as environment variables: an object of strings, "TOPT_DP" and so on, in the order in
  * which they are printed; in a job of Slurm, which its environment tells, TOPT_TORCHRUN says where
- * its nodes meet.  A new reference. */
+ * its nodes meet.  A new reference.  -1 as topt_launch(), and INFEASIBLE where GPUs are of several
+ * groups, whose ranks options of one srun can't order. */
 int topt_launch_environment(const json_t *plan, json_t **ret,
                             struct topt_error *err) TOPT_MUST_CHECK;
 

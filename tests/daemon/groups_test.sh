@@ -92,7 +92,8 @@ id=$(sed -n 's/^plan *\(p-[0-9a-f]*\).*/\1/p' "$dir/body")
 topt_client get-plan "$id" -o "$dir/kept.json"
 [ "$status" = 0 ] && python3 "$dir/same-plan.py" "$dir/kept.json" "$dir/of-topt.json"
 ok $? "and it is kept"
-ask GET "/v1/plans/$id/launch"; check "its script for one job of sbatch is refused" 422 'stages lie on unlike GPUs'
+ask GET "/v1/plans/$id/launch"; check "its script is a heterogeneous job" 200 '#SBATCH hetjob'
+"$solver" launch "$dir/kept.json" --sbatch >"$dir/script" 2>"$dir/err"; cmp -s "$dir/script" "$dir/body"; ok $? "as topt launch --sbatch writes it"
 before=$(curl -s --unix-socket "$sock" http://localhost/metrics | sed -n 's/^topt_searches_total //p')
 topt_client plan "$dir/gpt.json" --batch 32 --seq 64 --precision f32 "${stages[@]}" --json
 [ "$(curl -s --unix-socket "$sock" http://localhost/metrics | sed -n 's/^topt_searches_total //p')" = "$before" ]

@@ -381,6 +381,75 @@ def check_stages(llama):
     ok(done.returncode != 0 and "layers of 4 stages" in done.stderr, "chunks without their layers are refused", done.stderr)
 
 
+def on_groups(plan, *groups):
+    """The plan on GPUs of several groups: (name, nodes, GPUs of a node, GPUs in all)."""
+    plan["hw"]["groups"] = [{"name": name, "nodes": nodes, "gpus_per_node": each, "gpus": gpus} for name, nodes, each, gpus in groups]
+    return plan
+
+
+def started(folder, program, **env):
+    """What launch.sh of the folder gives a stand-in for the program."""
+    os.makedirs("stand-in", exist_ok=True)
+    with open(f"stand-in/{program}", "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\necho \"$@\"\n")
+    os.chmod(f"stand-in/{program}", 0o755)
+    return subprocess.run(["sh", f"{folder}/launch.sh"], capture_output=True, text=True, check=False,
+                          env={"PATH": f"{os.getcwd()}/stand-in:/usr/bin:/bin", "MASTER_ADDR": "first"} | env)
+
+
+def check_components(llama):
+    """Groups of unlike GPUs are components of a job, and each node starts as many ranks as it has GPUs."""
+    groups = (("old", 2, 4, 8), ("new's $(x)", 4, 8, 24))
+    plan = on_groups(staged(plan_of(llama, 1, 8, steps=16, per_node=4), [5, 9, 9, 9]), *groups)
+    script = launch(plan, "megatron", "--sbatch").stdout
+    ok(re.findall(r"^#SBATCH (?:--)?(.*)", script, re.M)[1:] ==
+       ["partition=old", "nodes=2", "gpus-per-node=4", "ntasks-per-node=1", "hetjob",
+        "partition=new-s---x-", "nodes=3", "gpus-per-node=8", "ntasks-per-node=1"], "a component for each group, in the order of ranks", script)
+    sruns = [part.split() for part in script[script.index("\nsrun "):].replace("\\\n", "").split(" : ")]
+    ok([(s[0] if i else s[1], [w for w in s if w.startswith(("--nodes", "--ntasks="))]) for i, s in enumerate(sruns)] ==
+       [("--het-group=0", ["--nodes=2", "--ntasks=2"]), ("--het-group=1", ["--nodes=3", "--ntasks=3"])], "which one srun starts", sruns)
+    ok("SLURM_JOB_NODELIST_HET_GROUP_0" in script and "\nexport TOPT_NODES='5'\n" in script and "GPUS_PER_NODE=" not in script and
+       "expandable_segments" in script, "they meet at the first node of the first, with the plan's numbers", script)
+    alone = subprocess.run(["bash"], input=script, capture_output=True, text=True, check=False, env={"PATH": "/usr/bin:/bin"})
+    ok(alone.returncode == 1 and alone.stderr.startswith("this is no heterogeneous job of 2 components") and alone.stderr.count("\n") == 1,
+       "it starts nothing in a job of another kind", alone.stdout + alone.stderr)
+    launch(plan, "megatron", "-o", "out")
+    told = [started("out", "torchrun", **{name: str(i)}).stdout.split()[:4] for i, name in
+            enumerate(("NODE_RANK", "SLURM_NODEID", "SLURM_NODEID", "NODE_RANK", "SLURM_NODEID"))]
+    ok(told == [["--nnodes=5", f"--nproc-per-node={4 if i < 2 else 8}", f"--node-rank={i}", "--master-addr=first"] for i in range(5)],
+       "each node starts as many ranks as it has GPUs", told)
+    done = started("out", "torchrun")
+    ok(done.returncode and "set NODE_RANK to the number of this node" in done.stderr and not done.stdout, "which it has to be told", done)
+    answer = json.loads(launch(plan, "megatron").stdout)
+    ok("GPUs are of several groups: start it on each node with NODE_RANK, 0 to 1 on old, 2 to 4 on new's $(x), and MASTER_ADDR, node 0"
+       in answer["script"], "and people are told, too", answer["script"])
+    wrong = unknown(keys_of(answer), {"megatron": listed("megatron")[1], "torchrun": listed("torchrun")[1]})
+    ok(not wrong, "with options that there are", wrong)
+
+    plan = on_groups(staged(plan_of(llama, 8, 1, steps=4, per_node=4, framework="deepspeed"), [8] * 4), *groups)
+    files = {f["name"]: f["text"] for f in json.loads(launch(plan, "deepspeed").stdout)["files"]}
+    ok(files["hostfile"] == "".join(f"node-{i} slots={4 if i < 2 else 8}\n" for i in range(5)) and "--num_gpus" not in files["launch.sh"] and
+       '--node_rank "$node"' in files["launch.sh"], "DeepSpeed's hostfile says how many each has", files)
+    own = on_groups(plan_of(llama, 8, per_node=4), ("old", 1, 4, 2), ("new", 2, 3, 6))
+    own["mesh"] = {"nodes": 4, "gpus_per_node": 2, "shares": [1, 2]}
+    done = launch(own, "topt", "--sbatch")
+    ok(re.findall(r"--ntasks-per-node=\d --mpi=pmix topt run", done.stdout) ==
+       [f"--ntasks-per-node={n} --mpi=pmix topt run" for n in (2, 3)] and "MASTER_ADDR" not in done.stdout, "topt run has a task for each GPU",
+       done.stdout + done.stderr)
+    for target, text, change in (("torchrun", "a share of its own, which only `topt run` supports", {}),
+                                 ("accelerate", "accelerate starts equally many ranks on each node", {"shares": [2, 2]})):
+        own["mesh"].update(change)
+        done = launch(own, target)
+        ok(done.returncode == 3 and text in done.stderr and done.stderr.count("\n") == 1, f"{target} refuses: {text}", done.stderr)
+    done = run("launch", "plan.json", "--export")
+    ok(done.returncode == 3 and "run: topt launch PLAN --sbatch" in done.stderr, "words for one srun are refused, with what to type", done.stderr)
+    for field, value in (("gpus", 7), ("nodes", 0), ("name", 3), ("gpus_per_node", 0)):
+        bad = json.loads(json.dumps(own))
+        bad["hw"]["groups"][1][field] = value
+        done = launch(bad, "topt", "--sbatch")
+        ok(done.returncode == 1 and done.stderr.count("\n") == 1 and "group" in done.stderr, f"a group whose {field} is {value} is refused", done.stderr)
+
+
 def check_recomputed_layers(llama):
     plan = staged(plan_of(llama, 1, 8, steps=16, recompute=True), [8] * 4)
     text = launch(plan, "megatron").stdout
@@ -811,6 +880,7 @@ def main():
         cnn = model_of(f"{ROOT}/deploy/quickstart/cnn.json", 32, 1)
         check_numbers(gpt, llama)
         check_stages(llama)
+        check_components(llama)
         check_replicas(llama)
         check_recomputed_layers(llama)
         check_contexts(llama)

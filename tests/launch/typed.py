@@ -308,16 +308,6 @@ def alone(line):
        found[0].words[-3:] == ["train.py", "--lr", "3e-4"], line, said(done))
 
 
-def together(line):
-    """A job of two components whose nodes have four GPUs here."""
-    with open("train.het", "w", encoding="utf-8") as f:
-        f.write("#!/bin/sh\nsrun --het-group=0,1 topt run groups.json\n")
-    done = shell(line.replace("=8", "=4").replace("train.sh", "train.het"))
-    found = records()
-    ok([r.words for r in found] == [["run", "groups.json"]] * 8 and {r.env["SLURMD_NODENAME"] for r in found} == {"n1", "n2"}, line,
-       said(done))
-
-
 def plainly(line):
     """A line of a table of questions: what it leaves out is the model and the hardware."""
     hw = "h100-80-dgx" if "fp8" in line else "a100-80-dgx"
@@ -333,8 +323,8 @@ RULES = (
     (r"sbatch .*--topt-hw=ampere-hopper", by(groups, "--topt-gpus=16")),
     (r"topt client plan config\.json --hw ampere-hopper", by(groups, "client plan model.json")),
     (r"topt client get-plan p-\.\.\.", by(groups, "client get-plan")),
-    (r"cat job\.sh|export MASTER_ADDR=\$\(scontrol|srun --het-group=0,1 sh -c", by(groups, "srun --het-group=0,1 sh -c")),
-    (r"sbatch -p ampere .* : -p hopper", by(groups, 'runs "by partitions"')),
+    (r"sbatch -p ampere : -p hopper", by(groups, 'runs "by partitions"')),
+    (r"sbatch -t 8:00:00 job\.sh", by(groups, "-t 20 job.sh")), (r"bash job\.sh", by(groups, "bash job.sh --lr")),
     (r"deploy/quickstart\.sh|deploy/test\.sh", cannot("it takes minutes")),
     (r"cmake ", cannot("it is how this was built")),
     (r"git clone", cannot("the address is yours")),
@@ -355,7 +345,6 @@ RULES = (
     (r"sbatch .*--ntasks-per-node=4 -c 32", by("tests/slurm/test_four.sh", "-c 32")),
     (r"sbatch .*-p lean", by(limits, "-p lean")), (r"sbatch .*--topt-gpus=8 .*gpt-small.json \.\.\.", by(limits, "twice")),
     (r"sbatch -p main -N2 --gpus-per-node=4 train\.sh", by("tests/slurm/test_submit.sh", "cap main")),
-    (r"sbatch --partition=a100 .* : ", together),
     (r"sbatch job\.sh --lr 3e-4", lambda line: None), # behind the line that writes job.sh
     (r"(topt )?sbatch --topt-.*(train|torch|script)\.sh$", size),
     (r"topt launch plan\.json --sbatch >job\.sh$", script),
@@ -367,7 +356,6 @@ RULES = (
     (r"srun \$\(topt launch --env\) python3", lambda line: inside(line, check=by_tasks)),
     (r"srun \$TOPT_SRUN torchrun", inside),
     (r'eval "\$\(topt launch --export\)"', in_shell_of_salloc),
-    (r"srun --het-group=0,1 topt run", lambda line: None), # in the script of the heterogeneous job
     (r"srun --mpi=pmix topt run", by("tests/slurm/test_jobs.sh", "--mpi=pmix")),
     (r"topt (tokenize|generate)|mpirun -n [0-9] topt run|ls saved gpt", by("tests/runtime/run_real.sh", "tokenize")),
     (r"mpirun -n 8 topt profile", by("tests/runtime/run_profile.sh", "profile -o")),
