@@ -158,10 +158,9 @@ struct topt_floor {
     int64_t kept_bytes;
     int64_t most_tokens_ns; /* of all units */
     /* pass[0] leaves out the kernels that add a micro-batch's gradients to those of the micro-batches before, which ranks
-     * that shard gradients do not start; pass[1] has them.  'layer_ns' is of the layer (topt_stage_units) that takes least,
-     * 'last_ns' of the last unit. */
+     * that shard gradients do not start; pass[1] has them.  'layer_ns' is of the layer (topt_stage_units) that takes least. */
     struct topt_floor_time {
-        int64_t ns, layer_ns, last_ns;
+        int64_t ns, layer_ns;
     } pass[2];
     int nunits;
     /* The units in the model's order; owned.  'ns' as in 'pass'; 'pass_ns' of forward and of backward, without these

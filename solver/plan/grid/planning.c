@@ -113,7 +113,6 @@ static void find_losses(struct topt_planning *m)
     for (int u = 0; u < m->units.n; u++)
         for (int i = m->units.at[u].op; i < m->units.at[u + 1].op; i++) {
             m->losses += model->op[i].spec->loss != 0;
-            m->batch_sums |= sums_samples(&model->op[i]);
             m->loss_unit = i == model->loss ? u : m->loss_unit;
         }
 }
@@ -246,6 +245,8 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
         return -1;
     }
     m->parameters = sum_parameters(m, 0, r->model->nops);
+    for (int i = 0; i < r->model->nops; i++)
+        m->batch_sums |= sums_samples(&r->model->op[i]);
     for (int64_t u = 1; u <= batch; u++)
         if (all ? batch % u == 0 : u == given) {
             m->at[n + m->n].batches = u;

@@ -222,6 +222,8 @@ static json_t *uniform_json(const struct topt_plan_facts *f)
                                             topt_order_name(f->k->settings->order),
                                             "layers", layers));
     }
+    if (v->recompute_layers)
+        json_object_set_new(u, "recompute_layers", json_integer(v->recompute_layers));
     if (v->recompute & ~TOPT_MODULE_WHOLE) {
         char words[TOPT_MODULES_SIZE];
         json_object_set_new(u, "recompute_modules",

@@ -44,7 +44,7 @@ static int is_listed(const struct topt_planning *m, int64_t micro_batches)
 }
 
 /* The degrees of the problem that has the floor of 'd': their own, where pins name axes, data ranks share what rests on the
- * host, devices are unlike, or no other number of micro-batches is at hand. */
+ * host, devices are unlike, operators add up over samples inside of a pass, or no other number of micro-batches is at hand. */
 static struct topt_degrees floor_of(const struct topt_grid_search *grid,
                                     const struct topt_degrees *d)
 {
@@ -52,7 +52,7 @@ static struct topt_degrees floor_of(const struct topt_grid_search *grid,
     struct topt_degrees ret = *d;
     ret.stages = ret.virtual_stages = 1;
     ret.order = TOPT_ORDER_1F1B;
-    if (r->pin || r->settings.offload || r->unlike.parts)
+    if (r->pin || r->settings.offload || r->unlike.parts || grid->planning->batch_sums)
         return ret;
     int data = floor_ranks(grid, d);
     int64_t samples = d->micro_batches * d->data;
@@ -153,31 +153,15 @@ static double mean_ns(const struct topt_memo_entry *floor,
     return more <= 0 ? more * losses : floor->floor.scalar_ns && losses ? more : 0;
 }
 
-/* ... and where other operators add up over data ranks too, the most by which the floor's pass of a unit is too long. */
-static double excess_ns(const struct topt_memo_entry *floor,
-                        const struct topt_grid_search *grid, const struct topt_degrees *d)
-{
-    return grid->planning->batch_sums && d->data < floor->degrees.data
-               ? (double)floor->floor.scalar_ns
-               : 0;
-}
-
 struct topt_pass_times topt_floor_times(const struct topt_memo_entry *floor,
                                         const struct topt_grid_search *grid,
                                         const struct topt_degrees *d)
 {
     const struct topt_floor_time *t = floor->floor.pass;
     double of = (double)floor->degrees.micro_batches, share = share_of_adding(floor, d);
-    double excess = 2 * excess_ns(floor, grid, d); /* forward and backward */
-    double mean = excess > 0 ? 0 : mean_ns(floor, grid, d);
-    int last = grid->planning->loss_unit == floor->floor.nunits - 1;
     return (struct topt_pass_times){
-        fmax(interpolate(share, t[0].ns, t[1].ns) / of - excess * floor->floor.nunits +
-                 mean,
-             0),
-        fmax(interpolate(share, t[0].layer_ns, t[1].layer_ns) / of - excess, 0),
-        fmax(interpolate(share, t[0].last_ns, t[1].last_ns) / of - excess + last * mean,
-             0),
+        fmax(interpolate(share, t[0].ns, t[1].ns) / of + mean_ns(floor, grid, d), 0),
+        interpolate(share, t[0].layer_ns, t[1].layer_ns) / of,
         (double)floor->floor.most_tokens_ns / of};
 }
 
@@ -193,7 +177,7 @@ static uint8_t token_links(const struct topt_mesh *mesh, const struct topt_degre
 /* What units have in common. */
 struct passes {
     double u, of; /* micro-batches, and the floor's */
-    double share, excess, mean;
+    double share, mean;
     uint8_t token_links,
         tensor_links; /* the latter 0: not known, as context ranks move tensors, too */
     int comes;        /* parameters do, for each pass */
@@ -212,7 +196,7 @@ static void set_pass(const struct passes *p, const struct topt_floor_unit *x, in
     int known = x->most_tokens_ns == x->tokens_ns[0] + x->tokens_ns[1] &&
                 x->most_moves_ns == x->moves_ns[0] + x->moves_ns[1] &&
                 (p->tensor_links || !x->most_moves_ns);
-    ns[TOPT_LINK_COUNT] = (int64_t)fmax(all / p->of - p->excess + !back * more, 0);
+    ns[TOPT_LINK_COUNT] = (int64_t)fmax(all / p->of + !back * more, 0);
     for (int k = 0; k < TOPT_LINK_COUNT; k++) {
         int64_t aside = p->comes * (back ? shared->again[k] : shared->gather[k]) +
                         back * shared->reduce[k];
@@ -231,10 +215,9 @@ void topt_floor_units(const struct topt_memo_entry *floor,
     struct passes p = {.u = (double)d->micro_batches,
                        .of = (double)floor->degrees.micro_batches,
                        .share = share_of_adding(floor, d),
-                       .excess = excess_ns(floor, grid, d),
                        .token_links = token_links(&grid->mesh, d),
                        .comes = d->level >= TOPT_ZERO_PARAM};
-    p.mean = p.excess > 0 ? 0 : mean_ns(floor, grid, d);
+    p.mean = mean_ns(floor, grid, d);
     p.tensor_links =
         tensor && d->context == 1 ? topt_group_links(&grid->mesh, tensor) : 0;
     for (int i = 0; i < floor->floor.nunits; i++) {

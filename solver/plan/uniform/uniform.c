@@ -197,19 +197,6 @@ static struct topt_unit_sums *units_room(struct fold *f)
     return ret;
 }
 
-/* Is a strategy of no interest by its sums, which are spread over stages, but for what passes that run as one hide?
- * Memory says so first, as where a cost is found; 'sized': time says so, too.  Of frameworks that recompute the first
- * layers alone it is to be known whether what keeps all fits (find_first). */
-static int sums_are_out(struct fold *f, const struct topt_memo_point *p, int lightest,
-                        int64_t hidden_ns)
-{
-    int stages = f->degrees->stages, sized = lightest || f->degrees->recompute ||
-                                             !f->s->request->framework->recompute_first;
-    f->too_large = beyond(p->sum_bytes / stages, f->memory_limit);
-    return f->too_large || (f->goal == TOPT_GOAL_FASTEST && sized &&
-                            beyond((p->sum_ns - hidden_ns) / stages, f->time_limit));
-}
-
 /* 1 where it is of no interest. */
 static int put_staged(struct fold *f, struct topt_memo_points *of,
                       struct topt_memo_staged *known)
@@ -482,7 +469,7 @@ static struct topt_memo_staged *find_staged(struct fold *f, int which)
 
 /* Add a strategy of one stage's devices as one of all stages, where that is of interest: 1 where it
  * is. */
-static int add_staged(struct fold *f, int lightest, int64_t hidden_ns)
+static int add_staged(struct fold *f, int lightest)
 {
     struct topt_memo_points *of = lightest ? &f->entry->lightest : &f->entry->whole;
     int rc = find(f, lightest ? TOPT_GOAL_LEAST : TOPT_GOAL_FASTEST, 0, of);
@@ -492,8 +479,10 @@ static int add_staged(struct fold *f, int lightest, int64_t hidden_ns)
     if (!known)
         return -1;
     if (known->time_ns < 0) {
-        rc = sums_are_out(f, &of->at[0], lightest, hidden_ns) ? 1
-                                                              : put_staged(f, of, known);
+        int late = f->goal == TOPT_GOAL_FASTEST &&
+                   !topt_orders[f->degrees->order].pairs &&
+                   beyond(of->at[0].sum_ns / f->degrees->stages, f->time_limit);
+        rc = late ? 1 : put_staged(f, of, known);
         if (rc)
             return rc < 0 ? -1 : 0;
     }
@@ -581,51 +570,31 @@ static int add_first(struct fold *f, int low)
     return rc < 0 ? -1 : added;
 }
 
-/* A lower bound of the time of a pipeline, where layers are cut as may be.  A step takes u micro-batches; P is what
- * passes of one take in all layers, p[j] what those of stage j do, and E what the stages' ends take together.
+/* A lower bound of the time of a pipeline, where layers are cut as may be.  A step takes u micro-batches; P is what passes of
+ * one take in all layers, p[j] what those of stage j do, and each layer takes w or more.
  *
- *     (1)  T >= (u P + E) / s          the mean over stages of the time in which they are busy
+ *     (1)  T >= u P / s                      the mean over stages of the time in which they are busy
  *     (2)  T >= u p[j] + sum of p[i] over chunks i < j
  *
  * Stage j begins when the first micro-batch has come through the first chunks of stages before it, and its last pass
  * goes back through these; (2) does not hold where gradients of parameters fill the time in which stages would wait.
- * Passes that run as one hide no more than tokens take to experts and back.
- * An end is no pass: it is neither waited for nor repeated.  Of (2) follows
+ * Passes that run as one hide no more than tokens take to experts and back.  Of (2) follows
  *
- *     (3)  T >= P / (1 - (1 - 1/u)^s)  of one chunk a stage: the cut that makes all of (2) equal
- *     (4)  T >= w min(u (q + 1), u q + (k - 1) c)
- *     (5)  T >= u (h + (v - 1) w) + (s - 1) w, and of one chunk a stage T >= (u - 1) h + P
- *
- * where each layer takes w or more, and the last unit h: with q = ceil(layers / s), some stage has more than q layers, or
- * k = layers - s (q - 1) of them have q, of which the last waits for k - 1 chunks of c layers or more; and the stage of the
- * last of its v chunks waits for the first chunks of the others.  Of several a stage, the first may have no layer: of (4) and
- * (5) one chunk that is waited for is left out. */
-static int64_t least_staged_ns(const struct fold *f, const struct topt_grid_search *grid,
+ *     (3)  T >= P / (1 - (1 - 1/u)^s)        of one chunk a stage: the cut that makes all of (2) equal
+ *     (4)  T >= u P / s + (s - 1) (s - 2) w / (2 s)      of several: the mean of (2), as the first one may have no layer */
+static int64_t least_staged_ns(const struct topt_grid_search *grid,
                                const struct topt_degrees *d,
                                const struct topt_memo_entry *floor, int64_t hidden_ns)
 {
-    int layers = f->s->planning->layers, s = d->stages;
-    int q = (layers + s - 1) / s, chunk = d->virtual_stages == 1 ? q : 1;
-    double u = (double)d->micro_batches;
     struct topt_pass_times times = topt_floor_times(floor, grid, d);
-    double pass = times.all;
-    double least = u * pass / s;
+    double u = (double)d->micro_batches, s = d->stages, least = u * times.all / s;
     if (topt_orders[d->order].pairs)
-        return (int64_t)least - hidden_ns / s;
-    if (s == 1 || topt_orders[d->order].splits)
+        return (int64_t)(least - (double)hidden_ns / s);
+    if (topt_orders[d->order].splits)
         return (int64_t)least;
-    if (d->virtual_stages == 1)
-        least = fmax(least, pass / (1 - pow(1 - 1 / u, s)));
-    int even = topt_request_even_stages(f->s->request), stages = layers - s * (q - 1) - 1;
-    if (even)
-        chunk = layers / s / d->virtual_stages;
-    int first = d->virtual_stages > 1 && !even;
-    double waits = u * q + (double)(stages - (first && stages)) * chunk;
-    double w = times.layer, h = times.last;
-    double last = d->virtual_stages == 1
-                      ? (u - 1) * h + pass
-                      : u * (h + (d->virtual_stages - 1) * w) + (s - 1 - first) * w;
-    return (int64_t)fmax(fmax(least, last), w * fmin(u * (q + 1), waits));
+    return (int64_t)(d->virtual_stages == 1
+                         ? times.all / (1 - pow(1 - 1 / u, s))
+                         : least + (s - 1) * (s - 2) / (2 * s) * times.layer);
 }
 
 static int is_canceled(struct fold *f)
@@ -645,7 +614,6 @@ struct candidate {
     /* with recomputation of the first layers alone; INT64_MAX: not looked at */
     int64_t first;
     int done, too_large; /* looked at; what is fastest on a stage holds too much */
-    int64_t hidden_ns;   /* at most, by passes that run as one */
     int sharp;           /* 'least' is by units, too */
     int listed;          /* its number */
 };
@@ -691,10 +659,12 @@ static int64_t kept_bytes(const struct topt_grid_search *grid,
                     floor ? floor->floor.kept_bytes : 0);
 }
 
+/* May such degrees recompute the first layers of chunks alone?  Not where all layers are asked for. */
 static int recomputes_first(const struct fold *f, const struct topt_degrees *d)
 {
+    const struct topt_request *r = f->s->request;
     return d->recompute == TOPT_MODULE_WHOLE && f->goal == TOPT_GOAL_FASTEST &&
-           f->memory_limit && f->s->request->framework->recompute_first;
+           f->memory_limit && r->framework->recompute_first && r->fixed.recompute <= 0;
 }
 
 /* The most that passes that run as one hide of the time in which tokens go to experts and back, of all micro-batches. */
@@ -721,14 +691,12 @@ static int64_t least_bytes(const struct candidate *c, const struct topt_memo_ent
 static int bound(struct fold *f, struct candidate *c, const struct topt_memo_entry *floor)
 {
     const struct topt_degrees *d = &c->degrees;
-    c->hidden_ns = 0;
     if (f->goal == TOPT_GOAL_LEAST)
         return matters(f, c->least = least_bytes(c, floor), 0);
     if (!floor->floor.some)
         return 0;
-    if (topt_orders[d->order].pairs)
-        c->hidden_ns = most_hidden(f, c->grid, d, floor);
-    int64_t ns = c->least = least_staged_ns(f, c->grid, d, floor, c->hidden_ns);
+    int64_t ns = c->least =
+        least_staged_ns(c->grid, d, floor, most_hidden(f, c->grid, d, floor));
     if (d->stages == 1)
         return !beyond(ns, f->time_limit);
     return matters(f, least_bytes(c, floor),
@@ -831,13 +799,13 @@ static int add_alike(struct fold *f, struct candidates *all, int i, int lightest
             !c->sharp)
             continue;
         f->degrees = &c->degrees;
-        int64_t stages = c->degrees.stages;
-        if (!f->entry->some || !matters(f, f->entry->least.memory / stages,
-                                        (f->entry->least.time - c->hidden_ns) / stages)) {
+        int64_t ns = topt_orders[c->degrees.order].pairs ? 0 : f->entry->least.time;
+        if (!f->entry->some || !matters(f, f->entry->least.memory / c->degrees.stages,
+                                        ns / c->degrees.stages)) {
             c->done = 1;
             continue;
         }
-        int rc = add_staged(f, lightest, c->hidden_ns);
+        int rc = add_staged(f, lightest);
         if (rc < 0 || (rc && keep_best(f)))
             return -1;
         c->too_large |= !lightest && f->too_large;

@@ -114,13 +114,12 @@ static void keep_inputs(struct floor *x, const struct topt_stage_units *units)
     }
 }
 
-/* The layer that takes least, and the last unit. */
-static void find_ends(struct floor *x, const struct topt_stage_units *units)
+/* The layer that takes least. */
+static void find_layer(struct floor *x, const struct topt_stage_units *units)
 {
     for (int adds = 0; adds < 2; adds++) {
         struct topt_floor_time *t = &x->ret->pass[adds];
         t->layer_ns = x->ret->unit[units->first].ns[adds];
-        t->last_ns = x->ret->unit[topt_max(units->n - 1, 0)].ns[adds];
         for (int i = 1; i < units->layers; i++)
             t->layer_ns = topt_min(t->layer_ns, x->ret->unit[units->first + i].ns[adds]);
     }
@@ -234,7 +233,7 @@ static void add_all(struct floor *x, const struct topt_stage_units *units,
         add_bytes(x, at, kept - of->kept_bytes);
     }
     keep_inputs(x, units);
-    find_ends(x, units);
+    find_layer(x, units);
 }
 
 static int find(struct floor *x, const struct topt_stage_units *units, int anew)
