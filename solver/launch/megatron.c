@@ -101,6 +101,8 @@ static void write_parallel(const struct job *j, struct topt_text *t)
                  : "--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend "
                    "deepep");
     }
+    /* Products of all of a rank's experts at once, as they are priced; grouped ones are of bf16 alone. */
+    flag(t, j->model.experts && j->precision == JOB_BF16_MIXED, "--moe-grouped-gemm");
     flag(t, j->tp > 1 && (j->sequence_parallel || j->model.experts),
          "--sequence-parallel");
     flag(t, j->tensor_overlap && j->tp > 1, "--tp-comm-overlap");
@@ -248,6 +250,17 @@ static int is_decoder(const struct job_model *m)
            (m->gated ? !strcmp(a, "silu") : !strncmp(a, "gelu", 4));
 }
 
+/* The kernel that adds a bias and activates computes the tanh form, the activation alone the exact one. */
+static void remark_gelu(const struct job_model *m, struct sheet *s)
+{
+    const char *a = m->activation ? m->activation : "";
+    if (m->bias && !strcmp(a, "gelu_erf"))
+        topt_sheet_differs(s, "the activation is the tanh form of gelu; the exact one is "
+                              "that of --no-bias-gelu-fusion, in kernels of its own");
+    if (!m->bias && !strcmp(a, "gelu"))
+        topt_sheet_differs(s, "the activation is the exact gelu, not its tanh form");
+}
+
 static void remarks(const struct job *j, struct sheet *s)
 {
     const struct job_model *m = &j->model;
@@ -273,8 +286,17 @@ static void remarks(const struct job *j, struct sheet *s)
     if (j->tp > 1 && m->experts && !j->sequence_parallel)
         topt_sheet_differs(s, "positions are split too between blocks (sequence "
                               "parallelism), which experts with tensor parallelism need");
-    if (m->activation && !strcmp(m->activation, "gelu"))
-        topt_sheet_differs(s, "the activation is the exact gelu, not its tanh form");
+    remark_gelu(m, s);
+}
+
+/* How many queues the device has.  With one, kernels run in the order in which they are started, so that what is sent
+ * runs beside the products that were started after it; arguments.py refuses tensor and context parallelism without,
+ * up to Hopper.  Where passes of two micro-batches run as one, it would run after them. */
+static void write_queues(const struct job *j, struct topt_text *t)
+{
+    int queues = topt_orders[j->order].pairs ? 32 : j->tp > 1 || j->cp > 1;
+    if (queues)
+        topt_text_add(t, "export CUDA_DEVICE_MAX_CONNECTIONS=%d\n", queues);
 }
 
 int topt_launch_megatron(const struct job *j, struct sheet *s, struct topt_error *err)
@@ -282,9 +304,7 @@ int topt_launch_megatron(const struct job *j, struct sheet *s, struct topt_error
     struct topt_text t = {0};
     if (check(j, err))
         return -1;
-    /* One queue of the device's would run what is sent after what is computed. */
-    if (topt_orders[j->order].pairs)
-        topt_text_add(&t, "export CUDA_DEVICE_MAX_CONNECTIONS=32\n");
+    write_queues(j, &t);
     /* arguments.py asks for it beside Transformer Engine 2.10 */
     if (j->offload >= JOB_HOST_MODULES)
         topt_text_add(&t, "export NVTE_CPU_OFFLOAD_V1=1\n");

@@ -321,6 +321,9 @@ def check_stages(llama):
        "--num-virtual-stages-per-pipeline-rank" not in words, "four equal pipeline stages of Megatron-LM", words)
     text = launch(staged(plan_of(llama, 1, 8, steps=16), [4] * 8, 2), "megatron").stdout
     ok("--num-virtual-stages-per-pipeline-rank 2" in text, "chunks of its interleaved schedule", text)
+    ok("export CUDA_DEVICE_MAX_CONNECTIONS=1\\n" in text, "one queue of the device's, which arguments.py asks for beside tensor parallelism", text)
+    text = launch(plan_of(llama, 8, 1, 1), "megatron").stdout
+    ok("CUDA_DEVICE_MAX_CONNECTIONS" not in text, "... and not for data parallelism alone", text)
     text = launch(staged(plan_of(llama, 1, 8, steps=16), [4] * 8, 2, "combined-1f1b"), "megatron").stdout
     ok("--num-virtual-stages-per-pipeline-rank 2" in text and "--microbatch-group-size" not in text, "chunks of passes that run as one", text)
     text = launch(staged(plan_of(llama, 1, 8, steps=16), [6, 6, 5, 5, 5, 5], 2, "combined-1f1b"), "megatron").stdout
@@ -345,6 +348,11 @@ def check_stages(llama):
     for line in ("pipeline_parallel_degree = 4", 'pipeline_parallel_schedule = \\"1F1B\\"', "num_pp_microbatches = 16",
                  'for i in range(25, 32)), \\"norm\\", \\"lm_head\\"]'):
         ok(line in text, f"torchtitan: {line}", text)
+    whole = "those of its stage whole"
+    for plan, has in ((plan_of(llama, 8, steps=4, zero=3, framework="torchtitan"), True), (plan_of(llama, 8, zero=3, framework="torchtitan"), False)):
+        done = json.loads(launch(staged(plan, [8] * 4), "torchtitan").stdout)
+        ok(any(whole in line for line in done["differs"]) == has and not any("anew" in line for line in done["differs"]),
+           f"torchtitan's stages keep {'whole gradients until the last micro-batch' if has else 'none of a single micro-batch'}", done["differs"])
     text = launch(staged(plan_of(llama, 1, 8, steps=16, framework="torchtitan"), [4] * 8, 2, "zbv"), "torchtitan").stdout
     ok('pipeline_parallel_schedule = \\"ZBVZeroBubble\\"' in text, "a schedule that torchtitan has a class of", text)
     files = json.loads(launch(staged(plan_of(llama, 1, 8, steps=4, framework="torchtitan"), [16] * 2, 1, "zb-h1"), "torchtitan").stdout)["files"]
@@ -714,6 +722,19 @@ def check_shapes():
     done = launch(plan_of(llama, 8, 2, 1), "megatron")
     ok("--rope-scaling-factor 8" in done.stdout and "--rotary-base 500000" in done.stdout and
        "--num-layers 32" in done.stdout, "Llama 3.1's positions in Megatron-LM's arguments", done.stdout + done.stderr)
+    large = config_of("llama405.json", architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=16384,
+                      intermediate_size=53248, num_hidden_layers=126, num_attention_heads=128, vocab_size=128256)
+    done = launch(plan_of(large, 8, 2, 3, framework="torchtitan"), "torchtitan")
+    low = launch(plan_of(large, 8, 2, 3, low="rowwise", framework="torchtitan"), "torchtitan")
+    ok('model_registry(\\"405B\\")' in done.stdout and "compile.enable = False" in done.stdout and json.loads(done.stdout)["differs"] == [] and
+       'model_registry(\\"405B\\")' in low.stdout and "compile.enable = True" in low.stdout,
+       "torchtitan's 405B in the plan's precision, not in that of its configuration", done.stdout + done.stderr)
+    gelu = config_of("neox.json", model_type="gpt_neox", hidden_size=1024, num_hidden_layers=4, num_attention_heads=16, intermediate_size=4096,
+                     vocab_size=50304, hidden_act="gelu", rotary_pct=1.0, use_parallel_residual=False)
+    for model, words in ((gelu, ["the tanh form of gelu"]), (model_of(f"{ROOT}/deploy/quickstart/gpt-small.json", 16, 64), [])):
+        done = launch(plan_of(model, 8, 1, 1), "megatron")
+        said = [line for line in json.loads(done.stdout)["differs"] if "gelu" in line]
+        ok(len(said) == len(words) and all(w in line for w, line in zip(words, said)), f"Megatron-LM's gelu beside a bias: {said}", done.stdout)
     qwen = config_of("qwen3.json", architectures=["Qwen3ForCausalLM"], model_type="qwen3", hidden_size=1024,
                      intermediate_size=3072, num_hidden_layers=28, num_attention_heads=16, head_dim=128,
                      vocab_size=151936, tie_word_embeddings=True, rope_theta=1000000)
@@ -728,6 +749,9 @@ def check_shapes():
     done = launch(plan_of(mixtral, 4, 2, 1), "megatron")
     ok("--num-experts 8" in done.stdout and "--moe-router-topk 2" in done.stdout and
        "--sequence-parallel" in done.stdout, "Mixtral's experts", done.stdout + done.stderr)
+    half = launch(plan_of(mixtral, 4, 2, 1, precision="fp16-mixed", framework="megatron"), "megatron")
+    ok("--moe-grouped-gemm" in done.stdout and half.returncode == 0 and "--moe-grouped-gemm" not in half.stdout,
+       "whose products are grouped in bf16, the one type that arguments.py takes", half.stdout + half.stderr)
     check_experts(mixtral)
     done = launch(plan_of(mixtral, 4, 2, 3), "torchrun")
     ok(done.returncode == 3 and "experts" in done.stderr, "which PyTorch does not split", done.stderr)
