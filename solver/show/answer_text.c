@@ -716,7 +716,9 @@ static void show_as_is(struct topt_text *out, const json_t *a)
     }
     if (*more)
         topt_text_of_words(out, "compared", more);
-    topt_text_add(out, "yours is  --degrees %s\n", topt_json_words_at(run, "degrees"));
+    const char *options = topt_json_words_at(run, "options");
+    topt_text_add(out, "yours is  --degrees %s%s%s\n", topt_json_words_at(run, "degrees"),
+                  *options ? " " : "", options);
     json_array_foreach(json_object_get(run, "notes"), i, note)
         topt_text_of_words(out, i ? "" : "taken", json_string_value(note));
 }

@@ -57,6 +57,17 @@ as_is eight.sh --as-is --hw h100-80-dgx && holds '.job.precision == "fp8-tensorw
 check "products in FP8 by their recipe, and weights"
 not_so "has no products in fp8" eight.sh --as-is --hw a100-80-dgx
 
+# Experts: states are shared out over all data parallel ranks, and passes run as one, only where the script says so.
+experts='--disable-bias-linear --num-experts 8 --moe-router-topk 2 --expert-model-parallel-size 4 --moe-grouped-gemm --mtp-num-layers 0'
+sed "s/NODES=2/NODES=8/; s/tensor-model-parallel-size 8/tensor-model-parallel-size 2/; s/--bf16/--bf16 $experts/" small.sh >experts.sh
+as_is experts.sh --as-is --hw h100-80-dgx && holds '.as_is.uniform.schedule == "interleaved-1f1b" and .as_is.uniform.dp == 16 and .as_is.uniform.shard == null
+    and .as_is.options == "--shard-ranks 16 --schedule interleaved-1f1b"' && "$topt" plan --as-is experts.sh --hw h100-80-dgx >text 2>err &&
+    grep -q '^yours is  --degrees tp=2,pp=2,.* --shard-ranks 16 --schedule interleaved-1f1b$' text
+check "experts' schedule is the script's: $(grep '^yours is' text)"
+sed 's/--bf16/--bf16 --overlap-moe-expert-parallel-comm --num-distributed-optimizer-instances 2/' experts.sh >paired.sh
+as_is paired.sh --as-is --hw h100-80-dgx && holds '.as_is.uniform.schedule == "combined-1f1b" and .as_is.uniform.shard == 8'
+check "... or passes that run as one, and replicas of shards"
+
 # Arguments of types, offloading, overlap and CUDA graphs: each says a field of the question, or is named.
 says() { # says ARGUMENTS HW FILTER: the settings of the plan beside it hold the filter, and nothing is noted
     sed "s/--bf16/--bf16 $1/" small.sh >said.sh && as_is said.sh --as-is --hw "$2" && jq -e ".plan.settings | $3" whole >filtered && holds '.as_is.notes == []'
