@@ -170,6 +170,14 @@ END
 as_is config.json --as-is titan.toml --hw a100-80-dgx --gpus 16 && holds '.as_is.uniform.pp == 2 and .as_is.uniform.vp == 2 and .as_is.uniform.zero == 2 and
     .as_is.uniform.dp == 8 and .as_is.uniform.micro_batch == 1 and .as_is.uniform.recompute and .job.batch == 64 and .job.seq == 4096'
 check "torchtitan's TOML; with stages its default keeps parameters gathered: $(jq -r .as_is.strategy out)"
+for row in "ZBVZeroBubble zbv" "DualPipeV dualpipev" "InterleavedZeroBubble interleaved-zb" "1F1B 1f1b" "GPipe gpipe"; do
+    sed "s/Interleaved1F1B/${row% *}/; s/\"full\"/\"none\"/" titan.toml >schedule.toml
+    as_is config.json --as-is schedule.toml --hw a100-80-dgx --gpus 16 && holds ".as_is.uniform.schedule == \"${row#* }\" and (.as_is.notes | length) == 1"
+    check "its schedule ${row% *}"
+done
+sed 's/shard_degree = -1/&\ndata_parallel_replicate_degree = 2/' titan.toml >replicas.toml
+as_is config.json --as-is replicas.toml --hw a100-80-dgx --gpus 16 && holds '.as_is.uniform.dp == 8 and .as_is.uniform.shard == 4'
+check "its replicas of shards: $(jq -r .as_is.strategy out)"
 sed 's/"full"/"selective"/' titan.toml >selective.toml
 as_is config.json --as-is selective.toml --hw a100-80-dgx --gpus 16 && holds '.as_is.uniform.recompute_modules == "op" and .as_is.time_ns > 0'
 check "its selective checkpointing: $(jq -r .as_is.strategy out)"
@@ -224,6 +232,10 @@ for options in "--precision fp8-delayed --fp8-params" "--precision fp8-blockwise
     back megatron launch.sh h100-80-dgx $options
 done
 back megatron launch.sh b200-hgx --precision nvfp4
+back megatron launch.sh h100-80-dgx --degrees pp=2,vp=2,tp=2
+back torchtitan topt_torchtitan.py h100-80-dgx --degrees pp=2,vp=4 --schedule interleaved-1f1b
+back torchtitan topt_torchtitan.py h100-80-dgx --degrees pp=2 --schedule zbv
+back torchtitan topt_torchtitan.py h100-80-dgx --shard-ranks 4
 back torchtitan topt_torchtitan.py h100-80-dgx --precision fp8-rowwise
 back torchtitan topt_torchtitan.py h100-80-dgx --tensor-overlap --degrees tp=4
 back torchtitan topt_torchtitan.py h100-80-dgx --offload parameters
