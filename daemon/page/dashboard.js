@@ -23,7 +23,7 @@ const count = x => x > 0 ? digits(x).toLocaleString("en") : "?";
 const bytes = x => x === undefined ? "?" : x >= GIB ? digits(x / GIB) + " GiB" : x >= 2 ** 20 ? digits(x / 2 ** 20) + " MiB" : x >= 1024 ? digits(x / 1024) + " KiB" : whole(x) + " B";
 const time = ns => ns >= 1e9 ? whole(digits(ns / 1e9)) + " s" : ns >= 1e6 ? digits(ns / 1e6) + " ms" : digits(ns / 1e3) + " µs";
 const many = (n, what) => `${whole(n)} ${what}${n === 1 ? "" : "s"}`;
-const parameters = n => n >= 1e9 ? digits(n / 1e9) + " B" : n >= 1e6 ? digits(n / 1e6) + " M" : whole(n);
+const parameters = n => n >= 1e12 ? digits(n / 1e12) + " T" : n >= 1e9 ? digits(n / 1e9) + " B" : n >= 1e6 ? digits(n / 1e6) + " M" : whole(n);
 const when = s => new Date(s * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 const lasts = s => s >= 172800 ? many(Math.floor(s / 86400), "day") : s >= 7200 ? many(Math.floor(s / 3600), "hour") : s >= 120 ? many(Math.floor(s / 60), "minute") : many(Math.floor(s), "second");
 const sentence = text => text[0].toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? "" : ".");

@@ -35,6 +35,10 @@ holds '(6 * 7504658432 * 4096 + 12 * 32 * 32 * 128 * 4096 * 4096) as $flops | .j
     all(., .alternatives[]; (.mfu * .gpus * 312e12 * .time_ns / 1e9 / 64 / $flops - 1 | fabs) < 1e-9 and
         (.tokens_per_second_per_gpu * .gpus * .time_ns / 1e9 / 64 / 4096 - 1 | fabs) < 1e-9)'
 check "MFU by its definition, and tokens a second of each GPU: $(jq -c '[.mfu, .tokens_per_second_per_gpu]' out)"
+echo '{"model_type": "gpt2", "n_layer": 128, "n_embd": 25600, "n_head": 160, "n_positions": 2048, "vocab_size": 51200}' >large.json
+"$topt" plan large.json --hw a100-80-dgx --batch 64 --seq 2048 --gpus 8 >text 2>err
+grep -q '^large (1.01 T parameters)' text
+check "parameters in three digits: $(head -1 text)"
 ask --train lora && holds '(.mfu or .job.model_flops_per_sample | not) and .tokens_per_second > 0'
 check "no MFU where parameters are frozen"
 echo '{"model_type": "mixtral", "hidden_size": 1024, "intermediate_size": 2048, "num_hidden_layers": 2, "num_attention_heads": 8,
