@@ -4,6 +4,7 @@
  * arguments of the architecture are written where the model is a plain decoder; what Megatron
  * needs beside the plan (data, tokenizer, learning rate) is handed on to it. */
 #include "job.h"
+#include "job_latent.h"
 
 #include <string.h>
 
@@ -158,19 +159,70 @@ static void write_positions(const struct job *j, struct topt_text *t)
                       m->rope_factor);
 }
 
-static void write_model(const struct job *j, struct topt_text *t)
+/* Latent attention, which layers have experts, and how these are chosen. */
+static void write_latent(const struct job *j, const struct job_latent *l,
+                         struct topt_text *t)
+{
+    flag(t, 1, "--multi-latent-attention");
+    if (l->query_rank)
+        number(t, "--q-lora-rank", l->query_rank);
+    number(t, "--kv-lora-rank", l->rank);
+    number(t, "--qk-head-dim", l->plain);
+    number(t, "--qk-pos-emb-head-dim", l->turned);
+    number(t, "--v-head-dim", l->value);
+    flag(t, 1, "--qk-layernorm");
+    topt_text_add(t, " \\\n    --moe-layer-freq '([0]*%lld+[1]*%lld)'",
+                  (long long)l->dense, (long long)(j->model.layers - l->dense));
+    number(t, "--moe-ffn-hidden-size", l->expert_inner);
+    if (l->shared_inner)
+        number(t, "--moe-shared-expert-intermediate-size", l->shared_inner);
+    flag(t, 1, "--moe-router-score-function sigmoid");
+    flag(t, l->corrected, "--moe-router-enable-expert-bias");
+    if (l->groups > 1) {
+        number(t, "--moe-router-num-groups", l->groups);
+        number(t, "--moe-router-group-topk", l->top_groups);
+    }
+    if (l->scaling != 1)
+        topt_text_add(t, " \\\n    --moe-router-topk-scaling-factor %g", l->scaling);
+}
+
+static void write_latent_positions(const struct job *j, const struct job_latent *l,
+                                   struct topt_text *t)
+{
+    number(t, "--seq-length", j->seq);
+    number(t, "--max-position-embeddings", j->seq);
+    flag(t, 1, "--position-embedding-type rope");
+    number(t, "--rotary-base", (int64_t)l->theta);
+    if (l->factor > 0)
+        topt_text_add(t,
+                      " \\\n    --rope-type yarn \\\n    --rotary-scaling-factor %g "
+                      "\\\n    --mscale %.4g \\\n    --mscale-all-dim %.4g",
+                      l->factor, l->mscale, l->mscale);
+    else
+        flag(t, 1, "--rope-type rope");
+}
+
+/* 'l': NULL for a plain decoder. */
+static void write_model(const struct job *j, const struct job_latent *l,
+                        struct topt_text *t)
 {
     const struct job_model *m = &j->model;
     number(t, "--num-layers", m->layers);
     number(t, "--hidden-size", m->hidden);
-    number(t, "--ffn-hidden-size", m->ffn);
+    number(t, "--ffn-hidden-size", l && l->inner ? l->inner : m->ffn);
     number(t, "--num-attention-heads", m->heads);
-    number(t, "--kv-channels", m->head_dim);
+    if (l)
+        write_latent(j, l, t);
+    else
+        number(t, "--kv-channels", m->head_dim);
     if (m->kv_heads < m->heads) {
         flag(t, 1, "--group-query-attention");
         number(t, "--num-query-groups", m->kv_heads);
     }
-    write_positions(j, t);
+    if (l)
+        write_latent_positions(j, l, t);
+    else
+        write_positions(j, t);
     number(t, "--vocab-size", m->vocab);
     topt_text_add(t, " \\\n    --normalization %s", m->rms ? "RMSNorm" : "LayerNorm");
     topt_text_add(t, " \\\n    --norm-epsilon %g", m->eps);
@@ -250,6 +302,16 @@ static int is_decoder(const struct job_model *m)
            (m->gated ? !strcmp(a, "silu") : !strncmp(a, "gelu", 4));
 }
 
+/* A decoder of latent attention and experts; modules that predict further tokens are not written for it. */
+static int is_latent(const struct job *j, struct job_latent *ret)
+{
+    const struct job_model *m = &j->model;
+    const json_t *model = json_object_get(j->plan, "model");
+    return m->causal && m->vocab && m->gated && m->rms && !m->bias && !m->mtp &&
+           !strcmp(m->activation ? m->activation : "", "silu") &&
+           job_latent_read(json_object_get(model, "ops"), ret);
+}
+
 /* The kernel that adds a bias and activates computes the tanh form, the activation alone the exact one. */
 static void remark_gelu(const struct job_model *m, struct sheet *s)
 {
@@ -261,13 +323,13 @@ static void remark_gelu(const struct job_model *m, struct sheet *s)
         topt_sheet_differs(s, "the activation is the exact gelu, not its tanh form");
 }
 
-static void remarks(const struct job *j, struct sheet *s)
+static void remarks(const struct job *j, int written, struct sheet *s)
 {
     const struct job_model *m = &j->model;
     int64_t multiple = 128 * j->tp;
     topt_sheet_script(s, "give data, tokenizer, learning rate and number of steps: "
                          "launch.sh ARGUMENTS passes them on");
-    if (!is_decoder(m))
+    if (!written)
         topt_sheet_script(s,
                           "the arguments of the architecture are not written, since it "
                           "has more than a plain decoder (%s)",
@@ -311,9 +373,11 @@ int topt_launch_megatron(const struct job *j, struct sheet *s, struct topt_error
     topt_job_start_torchrun(j, "torchrun", &t);
     topt_text_add(&t, " pretrain_gpt.py");
     write_parallel(j, &t);
-    if (is_decoder(&j->model))
-        write_model(j, &t);
+    struct job_latent l;
+    int plain = is_decoder(&j->model), latent = !plain && is_latent(j, &l);
+    if (plain || latent)
+        write_model(j, latent ? &l : NULL, &t);
     topt_text_add(&t, " \\\n    \"$@\"\n");
-    remarks(j, s);
+    remarks(j, plain || latent, s);
     return topt_sheet_file(s, "launch.sh", &t, err);
 }

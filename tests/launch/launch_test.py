@@ -712,6 +712,31 @@ def config_of(name, seq=64, **config):
     return model_of(name, 16, seq)
 
 
+def check_latent(shape):
+    """DeepSeek-V3 in Megatron-LM's arguments, which its own importer reads as the same layers."""
+    yarn = {"type": "yarn", "factor": 40, "original_max_position_embeddings": 4096, "beta_fast": 32, "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0}
+    shape = shape | {"model_type": "deepseek_v3", "n_group": 8, "topk_group": 4, "scoring_func": "sigmoid", "topk_method": "noaux_tc",
+                     "norm_topk_prob": True, "routed_scaling_factor": 2.5, "rope_theta": 10000.0}
+    model = config_of("deepseek.json", **shape, rope_scaling=yarn)
+    files = json.loads(launch(plan_of(model, 8, 1, 1), "megatron").stdout)
+    words = command_of(files["files"][0]["text"])
+    pairs = dict(zip(words, words[1:]))
+    want = {"--moe-layer-freq": "([0]*3+[1]*58)", "--ffn-hidden-size": "18432", "--moe-ffn-hidden-size": "2048", "--kv-lora-rank": "512",
+            "--moe-shared-expert-intermediate-size": "2048", "--qk-head-dim": "128", "--qk-pos-emb-head-dim": "64", "--rotary-scaling-factor": "40",
+            "--mscale": "1", "--mscale-all-dim": "1", "--moe-router-group-topk": "4", "--moe-router-topk-scaling-factor": "2.5", "--rope-type": "yarn"}
+    ok(want.items() <= pairs.items() and not any("architecture" in line for line in files["script"]), "DeepSeek-V3 in Megatron-LM's arguments", words)
+    strange = option_names(words[words.index("pretrain_gpt.py"):]) - listed("megatron")[1]
+    ok(not strange, "all of which it has", strange)
+    with open("latent.sh", "w", encoding="utf-8") as f:
+        f.write(files["files"][0]["text"])
+    same = ("name", "kind", "features", "features_unit", "heads", "head_dim", "v_head_dim", "top_k", "groups", "top_groups", "factor")
+    layers = [[{k: o.get(k) for k in same} for o in m["ops"] if "layer" in o] for m in (model, model_of("latent.sh", 16, 64))]
+    ok(layers[0] == layers[1], "read back as the same layers", [a for a, b in zip(*layers) if a != b][:3])
+    for other in ({"rope_scaling": yarn | {"beta_fast": 16}}, {"rope_scaling": yarn, "norm_topk_prob": False}, {"rope_scaling": yarn, "hidden_act": "gelu"}):
+        done = json.loads(launch(plan_of(config_of("other.json", **(shape | other)), 8, 1, 1), "megatron").stdout)
+        ok(any("architecture are not written" in line for line in done["script"]), f"but not with {list(other)[-1]}", done["script"])
+
+
 def check_shapes():
     """Families that are written in other operators: their shape is found all the same."""
     llama = config_of("llama31.json", architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=4096,
@@ -829,6 +854,8 @@ def check_families():
              "vocab_size": 201088, "sliding_window": 128})):
         done = launch(plan_of(config_of(name + ".json", model_type=family, **shape), 8, 1, 3), "torchtitan")
         ok(name + "()" in done.stdout, f"torchtitan's own {name}", done.stdout[:300] + done.stderr)
+        if family == "deepseek_v3":
+            check_latent(shape)
 
 
 def check_command_line(gpt):
