@@ -178,6 +178,11 @@ jq '[.traceEvents[] | select(.ph == "X")] | group_by(.tid) | map(sort_by(.ts)) |
 check "as a trace: passes and bubbles fill each stage, each forward has its backward: $(jq -c . out)"
 "$topt" simulate staged.json >out 2>err && grep -q '^schedule  interleaved-1f1b' out && ! "$topt" simulate staged.json --bucket 1MiB >out 2>err && grep -q 'without pipeline stages' err
 check "what has no meaning for stages is refused: $(cat err)"
+"$topt" plan "$root/deploy/quickstart/moe.json" --hw a100-80-dgx --framework megatron --batch 32 --seq 64 --gpus 8 --degrees pp=2,ep=2,vp=2 \
+    --schedule combined-1f1b -o pairs.json >out 2>err && "$topt" simulate pairs.json --svg pairs.svg >out 2>err &&
+    [ "$(grep 'class="[fb]"' pairs.svg | grep -c 'height="17.0"')" -ge 12 ] && ! grep -q 'class="[fb]".* height="34.0"' pairs.svg &&
+    grep -q 'forward above and backward below' pairs.svg
+check "passes that run as one share a lane"
 # Schedules that make gradients of parameters apart are torchtitan's; shards may have replicas.
 zero="38b.json --hw h100-80-dgx --batch 256 --seq 4096 --gpus 64"
 "$topt" plan $zero --framework torchtitan --pipeline 4 --schedule zbv --json >out 2>err &&
