@@ -871,6 +871,8 @@ def check_command_line(gpt):
     ok(all(line in done.stdout for line in ("#SBATCH --nodes=1\n", "#SBATCH --gpus-per-node=4\n", "#SBATCH --ntasks-per-node=1\n"))
        and done.stdout.endswith('srun --nodes=1 --ntasks=1 --ntasks-per-node=1 sh "$files/launch.sh" "$@"\n') and
        subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=False).returncode == 0, "a job's script", done.stdout[:600])
+    grows = "expandable_segments:True"
+    ok(grows in done.stdout and grows in usual.stdout, "in which PyTorch's allocator grows its segments, too", done.stdout[:600])
     done = run("launch", "plan.json", "--env")
     ok(done.stdout.startswith("env ") and done.stdout.count("\n") == 1 and " TOPT_FSDP=1 " in done.stdout and
        " TOPT_ACCUMULATION=2 " in done.stdout, "the environment is one line for srun", done.stdout + done.stderr)
