@@ -500,6 +500,8 @@ def check_experts(moe):
     ok(pairs["--expert-model-parallel-size"] == "4" and pairs["--expert-tensor-parallel-size"] == "1" and
        pairs["--moe-token-dispatcher-type"] == "alltoall" and "--sequence-parallel" in words,
        "Megatron-LM shares experts out", words)
+    env = run("launch", "plan.json", "--env").stdout
+    ok(" TOPT_EP=4 TOPT_ETP=1" in env and "TOPT_CP" not in env, "and the environment says so", env)
     plan["uniform"].update(ep=16)
     done = launch(plan, "megatron")
     ok(done.returncode != 0 and "experts over 16 x 1 ranks of 8" in done.stderr, "over no more ranks than there are", done.stderr)
@@ -511,6 +513,8 @@ def check_contexts(llama):
     plan["uniform"].update(cp=2, cp_comm="a2a")
     text = launch(plan, "megatron").stdout
     ok("--context-parallel-size 2" in text and "--cp-comm-type a2a" in text, "Megatron-LM shares positions out", text)
+    env = run("launch", "plan.json", "--env").stdout
+    ok(" TOPT_CP=2" in env and "TOPT_EP" not in env, "and the environment says so", env)
     plan["uniform"].update(cp_comm="p2p")
     text = launch(plan, "megatron").stdout
     ok("--context-parallel-size 2" in text and "--cp-comm-type p2p" in text, "or has keys and values go around", text)
