@@ -1,7 +1,7 @@
 /* job_latent.c - the shape of DeepSeek-V3 and its kin: latent attention in every layer, experts in all but the first
  * few, recognised by the names that importers give their operators.
  *
- * What differs from layer to layer, or has a form that is not said here, is no such shape. */
+ * Modules that predict further tokens are such layers behind a product.  What differs from layer to layer, or has a form that is not said here, is no such shape. */
 #include "job_latent.h"
 
 #include <math.h>
@@ -72,7 +72,8 @@ static int read_op(struct job_latent *l, const json_t *o, const char *name)
     static const char *const plain[] = {
         "norm1",       "q_norm", "kv_norm",    "k_shared", "add1",    "norm2",
         "glu",         "add2",   "router",     "dispatch", "combine", "shared.glu",
-        "shared.down", "down",   "add_shared", "q.rotary", "out",     NULL};
+        "shared.down", "down",   "add_shared", "q.rotary", "out",     "enorm",
+        "hnorm",       "both",   "mtp",        "norm",     NULL};
     int64_t features = whole(o, "features");
     int i = 0;
     if (!strcmp(name, "q_down"))
@@ -109,7 +110,8 @@ int job_latent_read(const json_t *ops, struct job_latent *ret)
         const char *name = topt_json_words_at(o, "name"), *dot = strchr(name, '.');
         if (!json_object_get(o, "layer"))
             continue;
-        if (*name != 'h' || !dot || !read_op(&l, o, dot + 1))
+        int further = !strncmp(name, "mtp", 3); /* predicts one token more */
+        if ((*name != 'h' && !further) || !dot || !read_op(&l, o, dot + 1))
             return 0;
         experts += !strcmp(dot + 1, "experts");
         if (!strcmp(dot + 1, "gate_up") && (experts || whole(o, "layer") != dense++))

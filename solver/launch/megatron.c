@@ -302,12 +302,12 @@ static int is_decoder(const struct job_model *m)
            (m->gated ? !strcmp(a, "silu") : !strncmp(a, "gelu", 4));
 }
 
-/* A decoder of latent attention and experts; modules that predict further tokens are not written for it. */
+/* A decoder of latent attention and experts. */
 static int is_latent(const struct job *j, struct job_latent *ret)
 {
     const struct job_model *m = &j->model;
     const json_t *model = json_object_get(j->plan, "model");
-    return m->causal && m->vocab && m->gated && m->rms && !m->bias && !m->mtp &&
+    return m->causal && m->vocab && m->gated && m->rms && !m->bias &&
            !strcmp(m->activation ? m->activation : "", "silu") &&
            job_latent_read(json_object_get(model, "ops"), ret);
 }

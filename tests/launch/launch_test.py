@@ -736,6 +736,9 @@ def check_latent(shape):
     same = ("name", "kind", "features", "features_unit", "heads", "head_dim", "v_head_dim", "top_k", "groups", "top_groups", "factor")
     layers = [[{k: o.get(k) for k in same} for o in m["ops"] if "layer" in o] for m in (model, model_of("latent.sh", 16, 64))]
     ok(layers[0] == layers[1], "read back as the same layers", [a for a, b in zip(*layers) if a != b][:3])
+    further = model_of("deepseek.json", 16, 64, "--mtp", "1")
+    done = launch(plan_of(further, 8, 1, 1), "megatron").stdout
+    ok("--mtp-num-layers 1" in done and "--num-layers 61" in done and "--kv-lora-rank 512" in done, "with a module that predicts a further token", done)
     for other in ({"rope_scaling": yarn | {"beta_fast": 16}}, {"rope_scaling": yarn, "norm_topk_prob": False}, {"rope_scaling": yarn, "hidden_act": "gelu"}):
         done = json.loads(launch(plan_of(config_of("other.json", **(shape | other)), 8, 1, 1), "megatron").stdout)
         ok(any("architecture are not written" in line for line in done["script"]), f"but not with {list(other)[-1]}", done["script"])
