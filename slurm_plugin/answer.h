@@ -19,7 +19,8 @@ struct topt_answer {
     /* Of a plan with one choice for the whole model ('dp' at least 1): data and tensor
      * parallel ranks, level of sharding 0..3, recomputation 0 or 1, samples that a rank takes
      * at once, and how often a step does (0: not said).  'dp' 0: another plan. */
-    int64_t dp, tp, pp, vp, fsdp, shard, recompute, micro_batch, accumulation;
+    int64_t dp, tp, pp, vp, cp, ep, etp, fsdp, shard, recompute, micro_batch,
+        accumulation;
     char why[512], strategy[512];
     char gpu_type[64];   /* to be set on the job, where it names none */
     char partition[256]; /* of several that it names those where the plan can run */

@@ -36,7 +36,9 @@ static const char *const names[] = {"PLAN_ID",      "PLAN",      "GPUS",
                                     "TP",           "PP",        "VP",
                                     "FSDP",         "RECOMPUTE", "MICRO_BATCH",
                                     "ACCUMULATION", "TORCHRUN",  "DAEMON_UID",
-                                    "NTASKS",       "SRUN",      "MUNGE_SOCKET"};
+                                    "NTASKS",       "SRUN",      "MUNGE_SOCKET",
+                                    "SHARD",        "CP",        "EP",
+                                    "ETP"};
 enum { NAMES = sizeof names / sizeof *names };
 
 static void set_both(const struct topt_env *env, const char *name, const char *value)
@@ -108,6 +110,9 @@ static void words_of(const struct topt_answer *plan, int64_t tasks, char *buf,
         {"TP", plan->tp, plan->dp > 0},
         {"PP", plan->pp, plan->pp > 0},
         {"VP", plan->vp, plan->pp > 0},
+        {"CP", plan->cp, plan->cp > 1},
+        {"EP", plan->ep, plan->ep > 1},
+        {"ETP", plan->etp, plan->ep > 1},
         {"FSDP", plan->fsdp, plan->dp > 0},
         {"SHARD", plan->shard, plan->shard > 0},
         {"RECOMPUTE", plan->recompute, plan->dp > 0},

@@ -23,7 +23,7 @@ const count = x => x > 0 ? digits(x).toLocaleString("en") : "?";
 const bytes = x => x === undefined ? "?" : x >= GIB ? digits(x / GIB) + " GiB" : x >= 2 ** 20 ? digits(x / 2 ** 20) + " MiB" : x >= 1024 ? digits(x / 1024) + " KiB" : whole(x) + " B";
 const time = ns => ns >= 1e9 ? whole(digits(ns / 1e9)) + " s" : ns >= 1e6 ? digits(ns / 1e6) + " ms" : digits(ns / 1e3) + " µs";
 const many = (n, what) => `${whole(n)} ${what}${n === 1 ? "" : "s"}`;
-const parameters = n => n >= 1e9 ? digits(n / 1e9) + " B" : n >= 1e6 ? digits(n / 1e6) + " M" : whole(n);
+const parameters = n => n >= 1e12 ? digits(n / 1e12) + " T" : n >= 1e9 ? digits(n / 1e9) + " B" : n >= 1e6 ? digits(n / 1e6) + " M" : whole(n);
 const when = s => new Date(s * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 const lasts = s => s >= 172800 ? many(Math.floor(s / 86400), "day") : s >= 7200 ? many(Math.floor(s / 3600), "hour") : s >= 120 ? many(Math.floor(s / 60), "minute") : many(Math.floor(s), "second");
 const sentence = text => text[0].toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? "" : ".");
@@ -121,7 +121,9 @@ const EXPERTS = {
   mode: "what to find", counts: "numbers of GPUs tried", gpus_per_node: "GPUs per node", gradients: "type of gradients", accounting: "what memory counts",
   overlap: "communication behind computation", eager: "not fused", space: "search space", blocks: "repeated blocks", factors: "searched beside splits",
   micro_batches: "micro-batches", tensor_parallel: "tensor parallelism", sequence_parallel: "sequence parallelism", sequence_splits: "sequences split over GPUs",
-  pin: "fixed splits", algorithm: "search algorithm", epsilon: "allowed loss of time", max_table_bytes: "memory of the search", currency: "currency", attention: "attention kernel"
+  pin: "fixed splits", algorithm: "search algorithm", epsilon: "allowed loss of time", max_table_bytes: "memory of the search", currency: "currency", attention: "attention kernel",
+  groups: "groups of unlike GPUs", mtp: "MTP modules", pipeline: "pipeline stages", virtual_stages: "chunks of a stage", schedule: "schedule of stages", shard_ranks: "ranks that shard",
+  context: "context parallelism", expert: "expert parallelism", expert_tensor: "ranks that split an expert", degrees: "fixed degrees", as_is: "a run that exists", dispatch: "tokens to experts by"
 };
 const labelOf = name => COMMON[name] || EXPERTS[name] || name.replace(/_/g, " ");
 /* A message of the server, in the words of the form: its fields are called min_efficiency there, or --min-efficiency. */
@@ -332,6 +334,12 @@ function measured(c) {
   const what = [c.time_ns ? `${time(c.time_ns)} a step` : "", c.memory_bytes ? `${bytes(c.memory_bytes)} a GPU` : ""].filter(Boolean).join(", ");
   return el("p", { id: "measured" }, `${what ? `By what finished jobs measured: ${what} (` : "What finished jobs measured ("}${parts.join("; ")}).`);
 }
+/* A run that exists, beside the plan. */
+function besideRun(r, a) {
+  const times = r.time_ns / a.time_ns;
+  const than = times >= 1.005 ? `The plan is ${digits(times)} times as fast.` : times <= 0.995 ? `It is ${digits(1 / times)} times as fast as the plan.` : "It is as fast as the plan.";
+  return el("p", { id: "run" }, `The run as it is: ${r.strategy}. It takes ${time(r.time_ns)} a step and ${bytes(r.memory_bytes)} per GPU (${r.verdict}). ${than}`);
+}
 function show(a) {
   $("said").replaceChildren(...job(a),
     el("p", { class: "big" }, `${many(a.gpus, "GPU")} (${many(a.nodes, "node")} x ${many(a.gpus_per_node, "GPU")})`),
@@ -340,6 +348,7 @@ function show(a) {
     ...(a.needs ? [el("p", { class: "bad" }, sentence(a.needs))] : []),
     ...(a.stopped ? [el("p", { class: "bad" }, "The time for a search was up: this is the best that was found until then.")] : []),
     el("dl", { class: "facts" }, ...facts(speed(a))),
+    ...(a.as_is ? [besideRun(a.as_is, a)] : []),
     ...(a.correction ? [measured(a.correction)] : []),
     ...(a.alternatives ? [alternatives(a)] : [el("div", { id: "beside" })]),
     copyable("for Slurm", a.slurm ? a.slurm.flags : ""),

@@ -273,8 +273,7 @@ static int plan_beside_run(struct planner *p, const struct planner_question *q,
         return topt_nomem(err, NULL);
     int rc = topt_plan_beside_run(&r, run, m, ret, err);
     if (!rc)
-        json_object_set_new(json_object_get(*ret, "as_is"), "degrees",
-                            json_string(q->query->degrees));
+        topt_run_put_question(json_object_get(*ret, "as_is"), q->query);
     kept_trim(&p->memos);
     return rc;
 }

@@ -25,9 +25,16 @@ static const json_t *group_of(const json_t *hw, const char *name)
     return NULL;
 }
 
-/* A part of a heterogeneous job; 'by_gpu': a task for each GPU, else for each node. */
+/* Has the job a task for each GPU, or one for each node, whose launcher starts a process for each GPU? */
+static int by_gpu(const json_t *found)
+{
+    return !strcmp(topt_json_words_at(json_object_get(found, "job"), "framework"),
+                   "topt");
+}
+
+/* A part of a heterogeneous job; 'each_gpu': a task for each GPU, else for each node. */
 static void add_part(json_t *parts, struct topt_text *flags, const json_t *hw,
-                     const char *group, int64_t gpus, int by_gpu)
+                     const char *group, int64_t gpus, int each_gpu)
 {
     struct topt_component c = topt_component_of(group_of(hw, group), gpus);
     json_array_append_new(parts, json_pack("{s:s, s:I, s:I}", "group", group, "nodes",
@@ -35,7 +42,7 @@ static void add_part(json_t *parts, struct topt_text *flags, const json_t *hw,
                                            (json_int_t)c.per_node));
     topt_text_add(flags, "%s--nodes=%lld --gpus-per-node=%lld --ntasks-per-node=%lld",
                   flags->len ? " : " : "", (long long)c.nodes, (long long)c.per_node,
-                  (long long)(by_gpu ? c.per_node : 1));
+                  (long long)(each_gpu ? c.per_node : 1));
 }
 
 /* The parts of a heterogeneous job for a plan on several groups of GPUs, in the order of its ranks. */
@@ -43,8 +50,6 @@ static json_t *slurm_parts(const json_t *found, const json_t *hw)
 {
     const json_t *stages = json_object_get(found, "stages"),
                  *list = stages ? stages : json_object_get(found, "groups"), *row, *next;
-    int by_gpu =
-        !strcmp(topt_json_words_at(json_object_get(found, "job"), "framework"), "topt");
     struct topt_text flags = {0};
     json_t *parts = json_array(), *ret = NULL;
     int64_t gpus = 0;
@@ -56,7 +61,7 @@ static json_t *slurm_parts(const json_t *found, const json_t *hw)
         next = json_array_get(list, i + 1); /* stages of one group are neighbours */
         if (next && !strcmp(topt_json_words_at(next, key), name))
             continue;
-        add_part(parts, &flags, hw, name, gpus, by_gpu);
+        add_part(parts, &flags, hw, name, gpus, by_gpu(found));
         gpus = 0;
     }
     if (!flags.oom)
@@ -85,8 +90,8 @@ json_t *slurm_job(const json_t *found, const char *hw)
         return json_null();
     char flags[160];
     snprintf(flags, sizeof flags,
-             "--nodes=%lld --gpus-per-node=%lld --ntasks-per-node=%lld --ntasks=%lld",
-             nodes, per, per, nodes * per);
+             "--nodes=%lld --gpus-per-node=%lld --ntasks-per-node=%lld", nodes, per,
+             by_gpu(found) ? per : 1);
     return json_pack("{s:I, s:I, s:s}", "nodes", (json_int_t)nodes, "gpus_per_node",
                      (json_int_t)per, "flags", flags);
 }

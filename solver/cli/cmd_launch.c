@@ -126,7 +126,8 @@ static json_t *of_job(void)
         "TOPT_PLAN_ID", "TOPT_GPUS",      "TOPT_NODES",       "TOPT_GPUS_PER_NODE",
         "TOPT_DP",      "TOPT_TP",        "TOPT_PP",          "TOPT_VP",
         "TOPT_FSDP",    "TOPT_RECOMPUTE", "TOPT_MICRO_BATCH", "TOPT_ACCUMULATION",
-        "TOPT_SHARD",   "TOPT_SRUN",      "TOPT_TORCHRUN"};
+        "TOPT_CP",      "TOPT_EP",        "TOPT_ETP",         "TOPT_SHARD",
+        "TOPT_SRUN",    "TOPT_TORCHRUN"};
     json_t *env = json_object();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (getenv(names[i]))

@@ -16,6 +16,7 @@
 #include "topt_answer_text.h"
 #include "topt_json.h"
 #include "topt_near.h"
+#include "topt_run.h"
 #include "topt_show_plan.h"
 #include "topt_search_cmd.h"
 #include "topt_text.h"
@@ -187,7 +188,7 @@ static int plan_as_is(struct topt_question *q, json_t **ret, struct topt_error *
     topt_memo_destroy(memo);
     if (!rc) {
         json_t *run = json_object_get(*ret, "as_is");
-        json_object_set_new(run, "degrees", json_string(q->run_asked.degrees));
+        topt_run_put_question(run, &q->run_asked);
         json_object_set(run, "notes", q->run_notes);
     }
     return rc;

@@ -84,8 +84,8 @@ static int check(const struct job *j, struct topt_error *err)
 
 static void remarks(const struct job *j, struct sheet *s)
 {
-    topt_sheet_script(s, "its data loader yields %lld samples per rank at a time",
-                      (long long)j->micro);
+    topt_sheet_script(s, "its data loader yields %lld sample%s per rank at a time",
+                      (long long)j->micro, j->micro == 1 ? "" : "s");
     topt_sheet_script(s, "its optimizer is %s", j->calls);
     if (j->steps > 1)
         topt_sheet_script(

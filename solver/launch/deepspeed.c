@@ -101,18 +101,18 @@ static void remarks(const struct job *j, struct sheet *s)
     if (!strcmp(j->optimizer, "muon"))
         topt_sheet_script(s,
                           "the learning rate is optimizer.params.lr of ds_config.json, "
-                          "and the data loader gives %lld samples per rank at a time",
-                          (long long)j->micro);
+                          "and the data loader gives %lld sample%s per rank at a time",
+                          (long long)j->micro, j->micro == 1 ? "" : "s");
     else
         topt_sheet_script(
             s,
-            "deepspeed.initialize() gets the optimizer (%s), the data loader "
-            "%lld samples per rank at a time",
+            "deepspeed.initialize() gets the optimizer (%s); the data loader gives "
+            "%lld sample%s per rank at a time",
             !(j->offload & JOB_HOST_STATES) ? j->calls
             : strcmp(j->optimizer, "adamw")
                 ? "deepspeed.ops.adam.DeepSpeedCPUAdam with adamw_mode=False"
                 : "deepspeed.ops.adam.DeepSpeedCPUAdam",
-            (long long)j->micro);
+            (long long)j->micro, j->micro == 1 ? "" : "s");
     if (j->pp > 1)
         topt_sheet_script(s,
                           "the model is topt_pipeline.stages(LAYERS, LOSS, CLASS), and "

@@ -557,9 +557,18 @@ static json_t *plan_numbers(const struct job *j)
     }
     if (!j->per_node)
         json_object_del(e, "TOPT_GPUS_PER_NODE");
-    if (j->shard < j->dp) {
-        snprintf(number, sizeof number, "%lld", (long long)j->shard);
-        json_object_set_new(e, "TOPT_SHARD", json_string(number));
+    const struct {
+        const char *name;
+        int64_t value;
+        int is_there;
+    } some[] = {{"TOPT_CP", j->cp, j->cp > 1},
+                {"TOPT_EP", j->ep, j->ep > 1},
+                {"TOPT_ETP", j->etp, j->ep > 1},
+                {"TOPT_SHARD", j->shard, j->shard < j->dp}};
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+        snprintf(number, sizeof number, "%lld", (long long)some[i].value);
+        if (some[i].is_there)
+            json_object_set_new(e, some[i].name, json_string(number));
     }
     json_object_set_new(e, "TOPT_PRECISION",
                         json_string(topt_job_precision(j->precision)));

@@ -4,6 +4,7 @@
  * arguments of the architecture are written where the model is a plain decoder; what Megatron
  * needs beside the plan (data, tokenizer, learning rate) is handed on to it. */
 #include "job.h"
+#include "job_latent.h"
 
 #include <string.h>
 
@@ -101,6 +102,8 @@ static void write_parallel(const struct job *j, struct topt_text *t)
                  : "--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend "
                    "deepep");
     }
+    /* Products of all of a rank's experts at once, as they are priced; grouped ones are of bf16 alone. */
+    flag(t, j->model.experts && j->precision == JOB_BF16_MIXED, "--moe-grouped-gemm");
     flag(t, j->tp > 1 && (j->sequence_parallel || j->model.experts),
          "--sequence-parallel");
     flag(t, j->tensor_overlap && j->tp > 1, "--tp-comm-overlap");
@@ -156,19 +159,70 @@ static void write_positions(const struct job *j, struct topt_text *t)
                       m->rope_factor);
 }
 
-static void write_model(const struct job *j, struct topt_text *t)
+/* Latent attention, which layers have experts, and how these are chosen. */
+static void write_latent(const struct job *j, const struct job_latent *l,
+                         struct topt_text *t)
+{
+    flag(t, 1, "--multi-latent-attention");
+    if (l->query_rank)
+        number(t, "--q-lora-rank", l->query_rank);
+    number(t, "--kv-lora-rank", l->rank);
+    number(t, "--qk-head-dim", l->plain);
+    number(t, "--qk-pos-emb-head-dim", l->turned);
+    number(t, "--v-head-dim", l->value);
+    flag(t, 1, "--qk-layernorm");
+    topt_text_add(t, " \\\n    --moe-layer-freq '([0]*%lld+[1]*%lld)'",
+                  (long long)l->dense, (long long)(j->model.layers - l->dense));
+    number(t, "--moe-ffn-hidden-size", l->expert_inner);
+    if (l->shared_inner)
+        number(t, "--moe-shared-expert-intermediate-size", l->shared_inner);
+    flag(t, 1, "--moe-router-score-function sigmoid");
+    flag(t, l->corrected, "--moe-router-enable-expert-bias");
+    if (l->groups > 1) {
+        number(t, "--moe-router-num-groups", l->groups);
+        number(t, "--moe-router-group-topk", l->top_groups);
+    }
+    if (l->scaling != 1)
+        topt_text_add(t, " \\\n    --moe-router-topk-scaling-factor %g", l->scaling);
+}
+
+static void write_latent_positions(const struct job *j, const struct job_latent *l,
+                                   struct topt_text *t)
+{
+    number(t, "--seq-length", j->seq);
+    number(t, "--max-position-embeddings", j->seq);
+    flag(t, 1, "--position-embedding-type rope");
+    number(t, "--rotary-base", (int64_t)l->theta);
+    if (l->factor > 0)
+        topt_text_add(t,
+                      " \\\n    --rope-type yarn \\\n    --rotary-scaling-factor %g "
+                      "\\\n    --mscale %.4g \\\n    --mscale-all-dim %.4g",
+                      l->factor, l->mscale, l->mscale);
+    else
+        flag(t, 1, "--rope-type rope");
+}
+
+/* 'l': NULL for a plain decoder. */
+static void write_model(const struct job *j, const struct job_latent *l,
+                        struct topt_text *t)
 {
     const struct job_model *m = &j->model;
     number(t, "--num-layers", m->layers);
     number(t, "--hidden-size", m->hidden);
-    number(t, "--ffn-hidden-size", m->ffn);
+    number(t, "--ffn-hidden-size", l && l->inner ? l->inner : m->ffn);
     number(t, "--num-attention-heads", m->heads);
-    number(t, "--kv-channels", m->head_dim);
+    if (l)
+        write_latent(j, l, t);
+    else
+        number(t, "--kv-channels", m->head_dim);
     if (m->kv_heads < m->heads) {
         flag(t, 1, "--group-query-attention");
         number(t, "--num-query-groups", m->kv_heads);
     }
-    write_positions(j, t);
+    if (l)
+        write_latent_positions(j, l, t);
+    else
+        write_positions(j, t);
     number(t, "--vocab-size", m->vocab);
     topt_text_add(t, " \\\n    --normalization %s", m->rms ? "RMSNorm" : "LayerNorm");
     topt_text_add(t, " \\\n    --norm-epsilon %g", m->eps);
@@ -248,13 +302,34 @@ static int is_decoder(const struct job_model *m)
            (m->gated ? !strcmp(a, "silu") : !strncmp(a, "gelu", 4));
 }
 
-static void remarks(const struct job *j, struct sheet *s)
+/* A decoder of latent attention and experts. */
+static int is_latent(const struct job *j, struct job_latent *ret)
+{
+    const struct job_model *m = &j->model;
+    const json_t *model = json_object_get(j->plan, "model");
+    return m->causal && m->vocab && m->gated && m->rms && !m->bias &&
+           !strcmp(m->activation ? m->activation : "", "silu") &&
+           job_latent_read(json_object_get(model, "ops"), ret);
+}
+
+/* The kernel that adds a bias and activates computes the tanh form, the activation alone the exact one. */
+static void remark_gelu(const struct job_model *m, struct sheet *s)
+{
+    const char *a = m->activation ? m->activation : "";
+    if (m->bias && !strcmp(a, "gelu_erf"))
+        topt_sheet_differs(s, "the activation is the tanh form of gelu; the exact one is "
+                              "that of --no-bias-gelu-fusion, in kernels of its own");
+    if (!m->bias && !strcmp(a, "gelu"))
+        topt_sheet_differs(s, "the activation is the exact gelu, not its tanh form");
+}
+
+static void remarks(const struct job *j, int written, struct sheet *s)
 {
     const struct job_model *m = &j->model;
     int64_t multiple = 128 * j->tp;
     topt_sheet_script(s, "give data, tokenizer, learning rate and number of steps: "
                          "launch.sh ARGUMENTS passes them on");
-    if (!is_decoder(m))
+    if (!written)
         topt_sheet_script(s,
                           "the arguments of the architecture are not written, since it "
                           "has more than a plain decoder (%s)",
@@ -273,8 +348,17 @@ static void remarks(const struct job *j, struct sheet *s)
     if (j->tp > 1 && m->experts && !j->sequence_parallel)
         topt_sheet_differs(s, "positions are split too between blocks (sequence "
                               "parallelism), which experts with tensor parallelism need");
-    if (m->activation && !strcmp(m->activation, "gelu"))
-        topt_sheet_differs(s, "the activation is the exact gelu, not its tanh form");
+    remark_gelu(m, s);
+}
+
+/* How many queues the device has.  With one, kernels run in the order in which they are started, so that what is sent
+ * runs beside the products that were started after it; arguments.py refuses tensor and context parallelism without,
+ * up to Hopper.  Where passes of two micro-batches run as one, it would run after them. */
+static void write_queues(const struct job *j, struct topt_text *t)
+{
+    int queues = topt_orders[j->order].pairs ? 32 : j->tp > 1 || j->cp > 1;
+    if (queues)
+        topt_text_add(t, "export CUDA_DEVICE_MAX_CONNECTIONS=%d\n", queues);
 }
 
 int topt_launch_megatron(const struct job *j, struct sheet *s, struct topt_error *err)
@@ -282,18 +366,18 @@ int topt_launch_megatron(const struct job *j, struct sheet *s, struct topt_error
     struct topt_text t = {0};
     if (check(j, err))
         return -1;
-    /* One queue of the device's would run what is sent after what is computed. */
-    if (topt_orders[j->order].pairs)
-        topt_text_add(&t, "export CUDA_DEVICE_MAX_CONNECTIONS=32\n");
+    write_queues(j, &t);
     /* arguments.py asks for it beside Transformer Engine 2.10 */
     if (j->offload >= JOB_HOST_MODULES)
         topt_text_add(&t, "export NVTE_CPU_OFFLOAD_V1=1\n");
     topt_job_start_torchrun(j, "torchrun", &t);
     topt_text_add(&t, " pretrain_gpt.py");
     write_parallel(j, &t);
-    if (is_decoder(&j->model))
-        write_model(j, &t);
+    struct job_latent l;
+    int plain = is_decoder(&j->model), latent = !plain && is_latent(j, &l);
+    if (plain || latent)
+        write_model(j, latent ? &l : NULL, &t);
     topt_text_add(&t, " \\\n    \"$@\"\n");
-    remarks(j, s);
+    remarks(j, plain || latent, s);
     return topt_sheet_file(s, "launch.sh", &t, err);
 }

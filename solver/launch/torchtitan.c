@@ -20,7 +20,7 @@ static const struct known table[] = {
     {"llama3", "llama3_8b", "1B", 16, 2048, 32, 8, 8192, 128256, 0},
     {"llama3", "llama3_8b", "3B", 28, 3072, 24, 8, 8192, 128256, 0},
     {"llama3", "llama3_70b", NULL, 80, 8192, 64, 8, 28672, 128256, 0},
-    {"llama3", "llama3_405b", NULL, 126, 16384, 128, 8, 53248, 128256, 0},
+    {"llama3", "llama3_405b", "405B", 126, 16384, 128, 8, 53248, 128256, 0},
     {"qwen3", "qwen3_0_6b", NULL, 28, 1024, 16, 8, 3072, 151936, 0},
     {"qwen3", "qwen3_1_7b", NULL, 28, 2048, 16, 8, 6144, 151936, 0},
     {"qwen3", "qwen3_1_7b", "4B", 36, 2560, 32, 8, 9728, 151936, 0},
@@ -218,12 +218,27 @@ static void write_low(const struct job *j, struct topt_text *t)
     topt_text_add(t,
                   "    converter = %s.Config(%s, model_compile_enabled=True)\n"
                   "    config.model_spec.model = "
-                  "converter.build().convert(config.model_spec.model)\n"
-                  "    config.compile.enable = True\n",
+                  "converter.build().convert(config.model_spec.model)\n",
                   converter_of(j),
                   !strcmp(j->low, "rowwise")
                       ? "recipe_name=\"rowwise\", filter_fqns=[\"lm_head\"]"
                       : "fqns=[\"layers\"]");
+}
+
+/* Layers are compiled for products in few bits and for communication beside products; the function of the 405B has
+ * both, which a plan without them takes back. */
+static void write_compile(const struct job *j, const struct known *k, struct topt_text *t)
+{
+    int beside = j->tensor_overlap && j->tp > 1,
+        has = !strcmp(k->function, "llama3_405b");
+    if (j->low || beside)
+        topt_text_add(t, "    config.compile.enable = True\n"
+                         "    config.compile.components = [\"model\", \"loss\"]\n");
+    else if (has)
+        topt_text_add(t, "    config.compile.enable = False\n");
+    if (beside || has)
+        topt_text_add(t, "    config.compile.enable_async_tensor_parallel = %s\n",
+                      beside ? "True" : "False");
 }
 
 static int write_config(const struct job *j, const struct known *k, struct sheet *s,
@@ -253,9 +268,7 @@ static int write_config(const struct job *j, const struct known *k, struct sheet
     write_training(j, &t);
     if (j->low)
         write_low(j, &t);
-    if (j->tensor_overlap && j->tp > 1)
-        topt_text_add(&t, "    config.compile.enable = True\n"
-                          "    config.compile.enable_async_tensor_parallel = True\n");
+    write_compile(j, k, &t);
     topt_text_add(&t, "    return config\n");
     return topt_sheet_file(s, "topt_torchtitan.py", &t, err);
 }
@@ -275,7 +288,7 @@ static int check(const struct job *j, struct topt_error *err)
     return 0;
 }
 
-static void remarks(const struct job *j, const struct known *k, struct sheet *s)
+static void remarks(const struct job *j, struct sheet *s)
 {
     topt_sheet_script(s,
                       "data, tokenizer, learning rate and number of steps are those of "
@@ -283,12 +296,15 @@ static void remarks(const struct job *j, const struct known *k, struct sheet *s)
     if (strcmp(j->optimizer, "adamw"))
         topt_sheet_script(s, "the configuration's AdamW gets no weight decay, which is "
                              "the plan's Adam");
-    if (j->zero == 2 && j->steps > 1)
+    if (j->steps > 1 && j->pp == 1 && j->zero == 2)
         topt_sheet_differs(s, "parameters are gathered anew in each micro-batch");
-    if (j->zero < 2 && j->dp > 1 && j->steps > 1)
+    if (j->steps > 1 && j->pp == 1 && j->zero < 2 && j->dp > 1)
         topt_sheet_differs(s, "gradients are reduced in each micro-batch");
-    if (!j->low && !strcmp(k->function, "llama3_405b"))
-        topt_sheet_differs(s, "that configuration computes in float8 and compiles");
+    /* torch/distributed/pipelining/stage.py, backward_maybe_with_nosync() */
+    if (j->steps > 1 && j->pp > 1 && j->zero >= 2 && j->dp > 1)
+        topt_sheet_differs(s, "pipeline stages reduce gradients after a step's last "
+                              "micro-batch: until then each GPU holds those of its stage "
+                              "whole, in f32, for which the plan has no memory");
 }
 
 int topt_launch_torchtitan(const struct job *j, struct sheet *s, struct topt_error *err)
@@ -305,6 +321,6 @@ int topt_launch_torchtitan(const struct job *j, struct sheet *s, struct topt_err
                       "\"$@\"\n");
     if (topt_sheet_file(s, "launch.sh", &t, err))
         return -1;
-    remarks(j, k, s);
+    remarks(j, s);
     return write_config(j, k, s, err);
 }

@@ -92,6 +92,11 @@ static int refuse_bytes(const char *text, size_t len, const char *what,
                          "%s looks like safetensors, which holds weights and no "
                          "architecture; give the config.json beside it",
                          what);
+    if (strstr(what, ".toml"))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s has settings of a run and no model; give the model's "
+                         "config.json, and this file behind --as-is",
+                         what);
     return topt_fail(
         err, TOPT_ERR_INVAL,
         "%s is neither a native model, a Hugging Face config.json, a script or "

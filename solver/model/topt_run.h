@@ -26,6 +26,8 @@ json_t *topt_run_load(const char *path, int64_t gpus, struct topt_error *err);
  * beside the run's.  '*ret_source' names the field at fault. */
 int topt_run_ask(const json_t *run, struct topt_query *asked, const char **ret_source,
                  struct topt_error *err) TOPT_MUST_CHECK;
+/* Put what asks for the run itself into what an answer says of it: "degrees", and "options" where it takes others, too. */
+void topt_run_put_question(json_t *as_is, const struct topt_query *asked);
 /* The question that a plan beside the run answers: without what the run has chosen. */
 struct topt_query topt_run_left_out(const struct topt_query *asked);
 

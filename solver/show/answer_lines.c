@@ -36,9 +36,15 @@ static void add_uniform(struct topt_text *t, const json_t *uniform)
 {
     static const struct {
         const char *key, *field;
-    } lines[] = {{"TOPT_DP", "dp"},      {"TOPT_TP", "tp"},
-                 {"TOPT_PP", "pp"},      {"TOPT_VP", "vp"},
-                 {"TOPT_FSDP", "zero"},  {"TOPT_MICRO_BATCH", "micro_batch"},
+    } lines[] = {{"TOPT_DP", "dp"},
+                 {"TOPT_TP", "tp"},
+                 {"TOPT_PP", "pp"},
+                 {"TOPT_VP", "vp"},
+                 {"TOPT_CP", "cp"},
+                 {"TOPT_EP", "ep"},
+                 {"TOPT_ETP", "etp"},
+                 {"TOPT_FSDP", "zero"},
+                 {"TOPT_MICRO_BATCH", "micro_batch"},
                  {"TOPT_SHARD", "shard"}};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         add_line(t, lines[i].key, json_object_get(uniform, lines[i].field));

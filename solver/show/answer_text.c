@@ -24,13 +24,19 @@ void topt_text_of_words(struct topt_text *out, const char *heading, const char *
     topt_text_fini(&t);
 }
 
-/* 8.03e9 as "8.03 B"; all digits below a million. */
+/* 8.03e9 as "8.03 B"; all digits below a million.  What three digits would round up to 1,000 takes the next unit. */
 static const char *parameters(int64_t n, char buf[32])
 {
+    static const struct {
+        double unit;
+        const char *name;
+    } units[] = {{1e12, "T"}, {1e9, "B"}, {1e6, "M"}};
     if (n < 1000000)
         return topt_rates_grouped(n, buf);
-    snprintf(buf, 32, n >= 1000000000 ? "%.3g B" : "%.3g M",
-             (double)n / (n >= 1000000000 ? 1e9 : 1e6));
+    int i = 0;
+    while (i < 2 && (double)n < 0.9995 * units[i].unit)
+        i++;
+    snprintf(buf, 32, "%.3g %s", (double)n / units[i].unit, units[i].name);
     return buf;
 }
 
@@ -716,7 +722,9 @@ static void show_as_is(struct topt_text *out, const json_t *a)
     }
     if (*more)
         topt_text_of_words(out, "compared", more);
-    topt_text_add(out, "yours is  --degrees %s\n", topt_json_words_at(run, "degrees"));
+    const char *options = topt_json_words_at(run, "options");
+    topt_text_add(out, "yours is  --degrees %s%s%s\n", topt_json_words_at(run, "degrees"),
+                  *options ? " " : "", options);
     json_array_foreach(json_object_get(run, "notes"), i, note)
         topt_text_of_words(out, i ? "" : "taken", json_string_value(note));
 }

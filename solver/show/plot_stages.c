@@ -1,7 +1,8 @@
 /* plot_stages.c - the schedule of pipeline stages, drawn as SVG that stands alone and as a trace.
  *
  * A lane for each stage: passes forward and backward, lighter from chunk to chunk, over a ground that is
- * the bubble.  Passes of one kind that are too narrow to be told apart are one rectangle. */
+ * the bubble.  Passes of one kind that are too narrow to be told apart are one rectangle.  Where a pass forward runs as
+ * one with a pass backward, the former takes the upper half of the lane. */
 #include "topt_drawing.h"
 #include "topt_json.h"
 #include "topt_svg.h"
@@ -48,6 +49,7 @@ struct drawing {
     int nstages;
     int64_t end_ns; /* of what is drawn */
     int apart;      /* gradients of parameters have passes of their own */
+    int pairs;      /* passes of two micro-batches run as one */
     double top, high;
 };
 
@@ -87,13 +89,15 @@ static const char *class_of(const struct pass *p)
 static void put_pass(struct drawing *d, const struct pass *p, const char *words)
 {
     double x = at_x(d, p->start_ns), wide = at_x(d, p->end_ns) - x;
-    double y = lane_top(d, p->stage);
+    int half = d->pairs && p->chunk >= 0;
+    double high = half ? d->high / 2 : d->high;
+    double y = lane_top(d, p->stage) + (half && p->backward ? high : 0);
     char took[32], number[24];
     topt_text_add(&d->v.t,
                   "<rect class=\"%s\" opacity=\"%.2f\" x=\"%.2f\" y=\"%.1f\" "
                   "width=\"%.2f\" height=\"%.1f\"",
                   class_of(p), p->chunk < 0 ? 1.0 : opacity_of(d, p->chunk), x, y, wide,
-                  d->high);
+                  high);
     if (!words) {
         topt_text_add(&d->v.t, "/>\n");
         return;
@@ -101,8 +105,8 @@ static void put_pass(struct drawing *d, const struct pass *p, const char *words)
     topt_text_add(&d->v.t, "><title>%s, %s</title></rect>\n", words,
                   topt_show_ns(p->end_ns - p->start_ns, took, sizeof took));
     snprintf(number, sizeof number, "%lld", (long long)p->micro_batch);
-    if (p->chunk >= 0 && wide >= NUMBERED && d->high >= LOW)
-        topt_svg_words(&d->v.t, x + wide / 2, y + d->high / 2 + 3.5,
+    if (p->chunk >= 0 && wide >= NUMBERED && high >= LOW)
+        topt_svg_words(&d->v.t, x + wide / 2, y + high / 2 + 3.5,
                        "class=\"name\" text-anchor=\"middle\"", number);
 }
 
@@ -122,15 +126,17 @@ static const char *words_of(const struct pass *p, char buf[96])
     return buf;
 }
 
-/* Passes of the stage in order; those too narrow by themselves go with the next of their kind. */
-static void put_stage(struct drawing *d, int stage)
+enum { FORWARD = 1, BACKWARD = 2 };
+
+/* Passes of the stage in order, of these kinds; those too narrow by themselves go with the next of their kind. */
+static void put_passes(struct drawing *d, int stage, int kinds)
 {
     struct pass run = {.stage = -1};
     char words[96];
     for (size_t i = 0; i < json_array_size(d->passes); i++) {
         struct pass one = pass_at(d->passes, i), *p = &one;
         double wide = at_x(d, p->end_ns) - at_x(d, p->start_ns);
-        if (p->stage != stage)
+        if (p->stage != stage || !(kinds & (p->backward ? BACKWARD : FORWARD)))
             continue;
         int joins = run.stage >= 0 && wide < APART && run.chunk == p->chunk &&
                     run.backward == p->backward &&
@@ -168,7 +174,9 @@ static void put_lane(struct drawing *d, int stage)
              100 * busy / (busy + topt_json_number_at(x, "bubble_ns")));
     topt_svg_words(&d->v.t, LEFT + COLUMNS + 8, y + d->high / 2 + 4, "class=\"soft\"",
                    words);
-    put_stage(d, stage);
+    put_passes(d, stage, d->pairs ? FORWARD : FORWARD | BACKWARD);
+    if (d->pairs)
+        put_passes(d, stage, BACKWARD);
 }
 
 static void put_head(struct drawing *d, const char *title)
@@ -188,10 +196,11 @@ static void put_head(struct drawing *d, const char *title)
                  (long long)drawn, (long long)all);
     snprintf(words, sizeof words,
              "%s per step; a stage has nothing to do for %s of it on the mean. Schedule "
-             "%s.%s Left: a stage's memory; right: how busy it is.",
+             "%s%s.%s Left: a stage's memory; right: how busy it is.",
              topt_show_ns(topt_json_whole_at(d->doc, "time_ns"), a, sizeof a),
              topt_show_ns(topt_json_whole_at(d->doc, "idle_ns"), b, sizeof b),
-             topt_json_words_at(d->doc, "schedule"), some);
+             topt_json_words_at(d->doc, "schedule"),
+             d->pairs ? ", forward above and backward below" : "", some);
     topt_svg_head(&d->v, title, words);
     d->v.y += 6;
     for (int i = 0; i < KEYS; i++) {
@@ -216,6 +225,7 @@ char *topt_svg_stages(const json_t *simulation, const char *title)
     d.nstages = (int)json_array_size(d.stages);
     if (!d.nstages)
         return NULL;
+    d.pairs = !strncmp(topt_json_words_at(simulation, "schedule"), "combined", 8);
     int high = ALL_LANES / d.nstages - GAP;
     d.high = high > HIGH ? HIGH : high < LOW ? LOW : high;
     for (size_t i = 0; i < json_array_size(d.passes); i++) {

@@ -525,6 +525,14 @@ def check_columns(browser, server, question):
         ok(not pale, f"{width} px: all text stands out from its ground", pale)
 
 
+def check_run(browser, server, question):
+    """A run that exists stands beside the plan."""
+    page = asked(browser, server, 1280, question + "&batch=512&gpus=64&as_is=true&degrees=zero%3D3%2Cmbs%3D1%2Crecompute%3D1")
+    ok(re.search(r"checkpointing.* It takes [0-9.,]+ s a step and [0-9.]+ GiB per GPU \((fits|tight)\)\. The plan is [0-9.]+ times as fast\.$", text(page, "#run")),
+       "a run that exists: " + text(page, "#run"))
+    ok(text(page, "label[for=f-as_is]") == "a run that exists", "which is a field of the form")
+
+
 def check_words(browser, server, question):
     """What is refused is said in the words of the form."""
     page = asked(browser, server, 1280, question + "&batch=512")
@@ -617,6 +625,7 @@ def main():
             check_downloads(browser, real, question, page.run("location.hash"), folder)
             check_columns(browser, real, question)
             check_words(browser, real, question)
+            check_run(browser, real, question)
             check_queue(browser, folder)
             for p in page, again:
                 ok(not p.complaints(), "the console has no complaint", p.complaints())

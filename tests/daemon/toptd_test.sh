@@ -27,7 +27,7 @@ ask POST /v1/plan "${json[@]}" -d '{"mode":"mini-parallelism","batch":8,"seq":64
     "model":{"fake_bytes":5000,"name":"tiny","format":"topt-model/1"}}'
 check "the same in JSON" 200 "\"plan_id\":\"$plan\""
 check "with the plan inside" 200 '"plan":\{"format":"topt-plan/1"'
-check "and flags for Slurm" 200 '"flags":"--nodes=1 --gpus-per-node=4'
+check "and flags for Slurm, of one task a node" 200 '"flags":"--nodes=1 --gpus-per-node=4 --ntasks-per-node=1"'
 [ "$(metric topt_searches_total)" = 1 ]; ok $? "one search for both"
 [ "$(metric topt_cache_hits_total)" = 1 ]; ok $? "the second was in the store"
 ask POST "$mini&batch=16&space=uniform" "${text[@]}" --data-binary "@$dir/model.json"

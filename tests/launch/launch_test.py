@@ -321,6 +321,9 @@ def check_stages(llama):
        "--num-virtual-stages-per-pipeline-rank" not in words, "four equal pipeline stages of Megatron-LM", words)
     text = launch(staged(plan_of(llama, 1, 8, steps=16), [4] * 8, 2), "megatron").stdout
     ok("--num-virtual-stages-per-pipeline-rank 2" in text, "chunks of its interleaved schedule", text)
+    ok("export CUDA_DEVICE_MAX_CONNECTIONS=1\\n" in text, "one queue of the device's, which arguments.py asks for beside tensor parallelism", text)
+    text = launch(plan_of(llama, 8, 1, 1), "megatron").stdout
+    ok("CUDA_DEVICE_MAX_CONNECTIONS" not in text, "... and not for data parallelism alone", text)
     text = launch(staged(plan_of(llama, 1, 8, steps=16), [4] * 8, 2, "combined-1f1b"), "megatron").stdout
     ok("--num-virtual-stages-per-pipeline-rank 2" in text and "--microbatch-group-size" not in text, "chunks of passes that run as one", text)
     text = launch(staged(plan_of(llama, 1, 8, steps=16), [6, 6, 5, 5, 5, 5], 2, "combined-1f1b"), "megatron").stdout
@@ -345,6 +348,11 @@ def check_stages(llama):
     for line in ("pipeline_parallel_degree = 4", 'pipeline_parallel_schedule = \\"1F1B\\"', "num_pp_microbatches = 16",
                  'for i in range(25, 32)), \\"norm\\", \\"lm_head\\"]'):
         ok(line in text, f"torchtitan: {line}", text)
+    whole = "those of its stage whole"
+    for plan, has in ((plan_of(llama, 8, steps=4, zero=3, framework="torchtitan"), True), (plan_of(llama, 8, zero=3, framework="torchtitan"), False)):
+        done = json.loads(launch(staged(plan, [8] * 4), "torchtitan").stdout)
+        ok(any(whole in line for line in done["differs"]) == has and not any("anew" in line for line in done["differs"]),
+           f"torchtitan's stages keep {'whole gradients until the last micro-batch' if has else 'none of a single micro-batch'}", done["differs"])
     text = launch(staged(plan_of(llama, 1, 8, steps=16, framework="torchtitan"), [4] * 8, 2, "zbv"), "torchtitan").stdout
     ok('pipeline_parallel_schedule = \\"ZBVZeroBubble\\"' in text, "a schedule that torchtitan has a class of", text)
     files = json.loads(launch(staged(plan_of(llama, 1, 8, steps=4, framework="torchtitan"), [16] * 2, 1, "zb-h1"), "torchtitan").stdout)["files"]
@@ -492,6 +500,8 @@ def check_experts(moe):
     ok(pairs["--expert-model-parallel-size"] == "4" and pairs["--expert-tensor-parallel-size"] == "1" and
        pairs["--moe-token-dispatcher-type"] == "alltoall" and "--sequence-parallel" in words,
        "Megatron-LM shares experts out", words)
+    env = run("launch", "plan.json", "--env").stdout
+    ok(" TOPT_EP=4 TOPT_ETP=1" in env and "TOPT_CP" not in env, "and the environment says so", env)
     plan["uniform"].update(ep=16)
     done = launch(plan, "megatron")
     ok(done.returncode != 0 and "experts over 16 x 1 ranks of 8" in done.stderr, "over no more ranks than there are", done.stderr)
@@ -503,6 +513,8 @@ def check_contexts(llama):
     plan["uniform"].update(cp=2, cp_comm="a2a")
     text = launch(plan, "megatron").stdout
     ok("--context-parallel-size 2" in text and "--cp-comm-type a2a" in text, "Megatron-LM shares positions out", text)
+    env = run("launch", "plan.json", "--env").stdout
+    ok(" TOPT_CP=2" in env and "TOPT_EP" not in env, "and the environment says so", env)
     plan["uniform"].update(cp_comm="p2p")
     text = launch(plan, "megatron").stdout
     ok("--context-parallel-size 2" in text and "--cp-comm-type p2p" in text, "or has keys and values go around", text)
@@ -704,6 +716,34 @@ def config_of(name, seq=64, **config):
     return model_of(name, 16, seq)
 
 
+def check_latent(shape):
+    """DeepSeek-V3 in Megatron-LM's arguments, which its own importer reads as the same layers."""
+    yarn = {"type": "yarn", "factor": 40, "original_max_position_embeddings": 4096, "beta_fast": 32, "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0}
+    shape = shape | {"model_type": "deepseek_v3", "n_group": 8, "topk_group": 4, "scoring_func": "sigmoid", "topk_method": "noaux_tc",
+                     "norm_topk_prob": True, "routed_scaling_factor": 2.5, "rope_theta": 10000.0}
+    model = config_of("deepseek.json", **shape, rope_scaling=yarn)
+    files = json.loads(launch(plan_of(model, 8, 1, 1), "megatron").stdout)
+    words = command_of(files["files"][0]["text"])
+    pairs = dict(zip(words, words[1:]))
+    want = {"--moe-layer-freq": "([0]*3+[1]*58)", "--ffn-hidden-size": "18432", "--moe-ffn-hidden-size": "2048", "--kv-lora-rank": "512",
+            "--moe-shared-expert-intermediate-size": "2048", "--qk-head-dim": "128", "--qk-pos-emb-head-dim": "64", "--rotary-scaling-factor": "40",
+            "--mscale": "1", "--mscale-all-dim": "1", "--moe-router-group-topk": "4", "--moe-router-topk-scaling-factor": "2.5", "--rope-type": "yarn"}
+    ok(want.items() <= pairs.items() and not any("architecture" in line for line in files["script"]), "DeepSeek-V3 in Megatron-LM's arguments", words)
+    strange = option_names(words[words.index("pretrain_gpt.py"):]) - listed("megatron")[1]
+    ok(not strange, "all of which it has", strange)
+    with open("latent.sh", "w", encoding="utf-8") as f:
+        f.write(files["files"][0]["text"])
+    same = ("name", "kind", "features", "features_unit", "heads", "head_dim", "v_head_dim", "top_k", "groups", "top_groups", "factor")
+    layers = [[{k: o.get(k) for k in same} for o in m["ops"] if "layer" in o] for m in (model, model_of("latent.sh", 16, 64))]
+    ok(layers[0] == layers[1], "read back as the same layers", [a for a, b in zip(*layers) if a != b][:3])
+    further = model_of("deepseek.json", 16, 64, "--mtp", "1")
+    done = launch(plan_of(further, 8, 1, 1), "megatron").stdout
+    ok("--mtp-num-layers 1" in done and "--num-layers 61" in done and "--kv-lora-rank 512" in done, "with a module that predicts a further token", done)
+    for other in ({"rope_scaling": yarn | {"beta_fast": 16}}, {"rope_scaling": yarn, "norm_topk_prob": False}, {"rope_scaling": yarn, "hidden_act": "gelu"}):
+        done = json.loads(launch(plan_of(config_of("other.json", **(shape | other)), 8, 1, 1), "megatron").stdout)
+        ok(any("architecture are not written" in line for line in done["script"]), f"but not with {list(other)[-1]}", done["script"])
+
+
 def check_shapes():
     """Families that are written in other operators: their shape is found all the same."""
     llama = config_of("llama31.json", architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=4096,
@@ -714,6 +754,19 @@ def check_shapes():
     done = launch(plan_of(llama, 8, 2, 1), "megatron")
     ok("--rope-scaling-factor 8" in done.stdout and "--rotary-base 500000" in done.stdout and
        "--num-layers 32" in done.stdout, "Llama 3.1's positions in Megatron-LM's arguments", done.stdout + done.stderr)
+    large = config_of("llama405.json", architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=16384,
+                      intermediate_size=53248, num_hidden_layers=126, num_attention_heads=128, vocab_size=128256)
+    done = launch(plan_of(large, 8, 2, 3, framework="torchtitan"), "torchtitan")
+    low = launch(plan_of(large, 8, 2, 3, low="rowwise", framework="torchtitan"), "torchtitan")
+    ok('model_registry(\\"405B\\")' in done.stdout and "compile.enable = False" in done.stdout and json.loads(done.stdout)["differs"] == [] and
+       'model_registry(\\"405B\\")' in low.stdout and "compile.enable = True" in low.stdout,
+       "torchtitan's 405B in the plan's precision, not in that of its configuration", done.stdout + done.stderr)
+    gelu = config_of("neox.json", model_type="gpt_neox", hidden_size=1024, num_hidden_layers=4, num_attention_heads=16, intermediate_size=4096,
+                     vocab_size=50304, hidden_act="gelu", rotary_pct=1.0, use_parallel_residual=False)
+    for model, words in ((gelu, ["the tanh form of gelu"]), (model_of(f"{ROOT}/deploy/quickstart/gpt-small.json", 16, 64), [])):
+        done = launch(plan_of(model, 8, 1, 1), "megatron")
+        said = [line for line in json.loads(done.stdout)["differs"] if "gelu" in line]
+        ok(len(said) == len(words) and all(w in line for w, line in zip(words, said)), f"Megatron-LM's gelu beside a bias: {said}", done.stdout)
     qwen = config_of("qwen3.json", architectures=["Qwen3ForCausalLM"], model_type="qwen3", hidden_size=1024,
                      intermediate_size=3072, num_hidden_layers=28, num_attention_heads=16, head_dim=128,
                      vocab_size=151936, tie_word_embeddings=True, rope_theta=1000000)
@@ -728,6 +781,9 @@ def check_shapes():
     done = launch(plan_of(mixtral, 4, 2, 1), "megatron")
     ok("--num-experts 8" in done.stdout and "--moe-router-topk 2" in done.stdout and
        "--sequence-parallel" in done.stdout, "Mixtral's experts", done.stdout + done.stderr)
+    half = launch(plan_of(mixtral, 4, 2, 1, precision="fp16-mixed", framework="megatron"), "megatron")
+    ok("--moe-grouped-gemm" in done.stdout and half.returncode == 0 and "--moe-grouped-gemm" not in half.stdout,
+       "whose products are grouped in bf16, the one type that arguments.py takes", half.stdout + half.stderr)
     check_experts(mixtral)
     done = launch(plan_of(mixtral, 4, 2, 3), "torchrun")
     ok(done.returncode == 3 and "experts" in done.stderr, "which PyTorch does not split", done.stderr)
@@ -805,6 +861,8 @@ def check_families():
              "vocab_size": 201088, "sliding_window": 128})):
         done = launch(plan_of(config_of(name + ".json", model_type=family, **shape), 8, 1, 3), "torchtitan")
         ok(name + "()" in done.stdout, f"torchtitan's own {name}", done.stdout[:300] + done.stderr)
+        if family == "deepseek_v3":
+            check_latent(shape)
 
 
 def check_command_line(gpt):
@@ -820,6 +878,8 @@ def check_command_line(gpt):
     ok(all(line in done.stdout for line in ("#SBATCH --nodes=1\n", "#SBATCH --gpus-per-node=4\n", "#SBATCH --ntasks-per-node=1\n"))
        and done.stdout.endswith('srun --nodes=1 --ntasks=1 --ntasks-per-node=1 sh "$files/launch.sh" "$@"\n') and
        subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=False).returncode == 0, "a job's script", done.stdout[:600])
+    grows = "expandable_segments:True"
+    ok(grows in done.stdout and grows in usual.stdout, "in which PyTorch's allocator grows its segments, too", done.stdout[:600])
     done = run("launch", "plan.json", "--env")
     ok(done.stdout.startswith("env ") and done.stdout.count("\n") == 1 and " TOPT_FSDP=1 " in done.stdout and
        " TOPT_ACCUMULATION=2 " in done.stdout, "the environment is one line for srun", done.stdout + done.stderr)

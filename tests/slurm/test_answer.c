@@ -17,7 +17,8 @@ static void test_plan(void)
     static const char body[] =
         "TOPT_PLAN_ID=p-1f\r\nTOPT_GPUS=8\nTOPT_NODES=2\n\nnonsense\n"
         "TOPT_GPUS_PER_NODE=4\nTOPT_MEMORY_BYTES=123456789012\n"
-        "TOPT_DP=4\nTOPT_TP=2\nTOPT_PP=5\nTOPT_VP=6\nTOPT_FSDP=3\nTOPT_SHARD=2\nTOPT_"
+        "TOPT_DP=4\nTOPT_TP=2\nTOPT_PP=5\nTOPT_VP=6\nTOPT_CP=7\nTOPT_EP=9\nTOPT_ETP="
+        "11\nTOPT_FSDP=3\nTOPT_SHARD=2\nTOPT_"
         "RECOMPUTE=1\nTOPT_"
         "MICRO_BATCH=16\n"
         "TOPT_ACCUMULATION=3\n"
@@ -30,8 +31,9 @@ static void test_plan(void)
     ok(a.gpus == 8 && a.nodes == 2 && a.gpus_per_node == 4, "shape");
     is_int(a.memory_bytes, 123456789012, "bytes");
     is_int(a.time_ns, 7, "time");
-    ok(a.dp == 4 && a.tp == 2 && a.pp == 5 && a.vp == 6 && a.fsdp == 3 && a.shard == 2 &&
-           a.recompute == 1 && a.micro_batch == 16 && a.accumulation == 3,
+    ok(a.dp == 4 && a.tp == 2 && a.pp == 5 && a.vp == 6 && a.cp == 7 && a.ep == 9 &&
+           a.etp == 11 && a.fsdp == 3 && a.shard == 2 && a.recompute == 1 &&
+           a.micro_batch == 16 && a.accumulation == 3,
        "one choice for the whole model");
     ok(strcmp(a.why, "a=b  [2J, c") == 0, "no escape sequences reach a terminal");
     ok(!strcmp(a.strategy, "data 8") && !strcmp(a.hint, "8 GPUs: --a=0.8"),

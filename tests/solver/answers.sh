@@ -35,6 +35,10 @@ holds '(6 * 7504658432 * 4096 + 12 * 32 * 32 * 128 * 4096 * 4096) as $flops | .j
     all(., .alternatives[]; (.mfu * .gpus * 312e12 * .time_ns / 1e9 / 64 / $flops - 1 | fabs) < 1e-9 and
         (.tokens_per_second_per_gpu * .gpus * .time_ns / 1e9 / 64 / 4096 - 1 | fabs) < 1e-9)'
 check "MFU by its definition, and tokens a second of each GPU: $(jq -c '[.mfu, .tokens_per_second_per_gpu]' out)"
+echo '{"model_type": "gpt2", "n_layer": 128, "n_embd": 25600, "n_head": 160, "n_positions": 2048, "vocab_size": 51200}' >large.json
+"$topt" plan large.json --hw a100-80-dgx --batch 64 --seq 2048 --gpus 8 >text 2>err
+grep -q '^large (1.01 T parameters)' text
+check "parameters in three digits: $(head -1 text)"
 ask --train lora && holds '(.mfu or .job.model_flops_per_sample | not) and .tokens_per_second > 0'
 check "no MFU where parameters are frozen"
 echo '{"model_type": "mixtral", "hidden_size": 1024, "intermediate_size": 2048, "num_hidden_layers": 2, "num_attention_heads": 8,
@@ -174,6 +178,11 @@ jq '[.traceEvents[] | select(.ph == "X")] | group_by(.tid) | map(sort_by(.ts)) |
 check "as a trace: passes and bubbles fill each stage, each forward has its backward: $(jq -c . out)"
 "$topt" simulate staged.json >out 2>err && grep -q '^schedule  interleaved-1f1b' out && ! "$topt" simulate staged.json --bucket 1MiB >out 2>err && grep -q 'without pipeline stages' err
 check "what has no meaning for stages is refused: $(cat err)"
+"$topt" plan "$root/deploy/quickstart/moe.json" --hw a100-80-dgx --framework megatron --batch 32 --seq 64 --gpus 8 --degrees pp=2,ep=2,vp=2 \
+    --schedule combined-1f1b -o pairs.json >out 2>err && "$topt" simulate pairs.json --svg pairs.svg >out 2>err &&
+    [ "$(grep 'class="[fb]"' pairs.svg | grep -c 'height="17.0"')" -ge 12 ] && ! grep -q 'class="[fb]".* height="34.0"' pairs.svg &&
+    grep -q 'forward above and backward below' pairs.svg
+check "passes that run as one share a lane"
 # Schedules that make gradients of parameters apart are torchtitan's; shards may have replicas.
 zero="38b.json --hw h100-80-dgx --batch 256 --seq 4096 --gpus 64"
 "$topt" plan $zero --framework torchtitan --pipeline 4 --schedule zbv --json >out 2>err &&

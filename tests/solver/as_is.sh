@@ -57,6 +57,17 @@ as_is eight.sh --as-is --hw h100-80-dgx && holds '.job.precision == "fp8-tensorw
 check "products in FP8 by their recipe, and weights"
 not_so "has no products in fp8" eight.sh --as-is --hw a100-80-dgx
 
+# Experts: states are shared out over all data parallel ranks, and passes run as one, only where the script says so.
+experts='--disable-bias-linear --num-experts 8 --moe-router-topk 2 --expert-model-parallel-size 4 --moe-grouped-gemm --mtp-num-layers 0'
+sed "s/NODES=2/NODES=8/; s/tensor-model-parallel-size 8/tensor-model-parallel-size 2/; s/--bf16/--bf16 $experts/" small.sh >experts.sh
+as_is experts.sh --as-is --hw h100-80-dgx && holds '.as_is.uniform.schedule == "interleaved-1f1b" and .as_is.uniform.dp == 16 and .as_is.uniform.shard == null
+    and .as_is.options == "--shard-ranks 16 --schedule interleaved-1f1b"' && "$topt" plan --as-is experts.sh --hw h100-80-dgx >text 2>err &&
+    grep -q '^yours is  --degrees tp=2,pp=2,.* --shard-ranks 16 --schedule interleaved-1f1b$' text
+check "experts' schedule is the script's: $(grep '^yours is' text)"
+sed 's/--bf16/--bf16 --overlap-moe-expert-parallel-comm --num-distributed-optimizer-instances 2/' experts.sh >paired.sh
+as_is paired.sh --as-is --hw h100-80-dgx && holds '.as_is.uniform.schedule == "combined-1f1b" and .as_is.uniform.shard == 8'
+check "... or passes that run as one, and replicas of shards"
+
 # Arguments of types, offloading, overlap and CUDA graphs: each says a field of the question, or is named.
 says() { # says ARGUMENTS HW FILTER: the settings of the plan beside it hold the filter, and nothing is noted
     sed "s/--bf16/--bf16 $1/" small.sh >said.sh && as_is said.sh --as-is --hw "$2" && jq -e ".plan.settings | $3" whole >filtered && holds '.as_is.notes == []'
@@ -159,6 +170,14 @@ END
 as_is config.json --as-is titan.toml --hw a100-80-dgx --gpus 16 && holds '.as_is.uniform.pp == 2 and .as_is.uniform.vp == 2 and .as_is.uniform.zero == 2 and
     .as_is.uniform.dp == 8 and .as_is.uniform.micro_batch == 1 and .as_is.uniform.recompute and .job.batch == 64 and .job.seq == 4096'
 check "torchtitan's TOML; with stages its default keeps parameters gathered: $(jq -r .as_is.strategy out)"
+for row in "ZBVZeroBubble zbv" "DualPipeV dualpipev" "InterleavedZeroBubble interleaved-zb" "1F1B 1f1b" "GPipe gpipe"; do
+    sed "s/Interleaved1F1B/${row% *}/; s/\"full\"/\"none\"/" titan.toml >schedule.toml
+    as_is config.json --as-is schedule.toml --hw a100-80-dgx --gpus 16 && holds ".as_is.uniform.schedule == \"${row#* }\" and (.as_is.notes | length) == 1"
+    check "its schedule ${row% *}"
+done
+sed 's/shard_degree = -1/&\ndata_parallel_replicate_degree = 2/' titan.toml >replicas.toml
+as_is config.json --as-is replicas.toml --hw a100-80-dgx --gpus 16 && holds '.as_is.uniform.dp == 8 and .as_is.uniform.shard == 4'
+check "its replicas of shards: $(jq -r .as_is.strategy out)"
 sed 's/"full"/"selective"/' titan.toml >selective.toml
 as_is config.json --as-is selective.toml --hw a100-80-dgx --gpus 16 && holds '.as_is.uniform.recompute_modules == "op" and .as_is.time_ns > 0'
 check "its selective checkpointing: $(jq -r .as_is.strategy out)"
@@ -213,6 +232,10 @@ for options in "--precision fp8-delayed --fp8-params" "--precision fp8-blockwise
     back megatron launch.sh h100-80-dgx $options
 done
 back megatron launch.sh b200-hgx --precision nvfp4
+back megatron launch.sh h100-80-dgx --degrees pp=2,vp=2,tp=2
+back torchtitan topt_torchtitan.py h100-80-dgx --degrees pp=2,vp=4 --schedule interleaved-1f1b
+back torchtitan topt_torchtitan.py h100-80-dgx --degrees pp=2 --schedule zbv
+back torchtitan topt_torchtitan.py h100-80-dgx --shard-ranks 4
 back torchtitan topt_torchtitan.py h100-80-dgx --precision fp8-rowwise
 back torchtitan topt_torchtitan.py h100-80-dgx --tensor-overlap --degrees tp=4
 back torchtitan topt_torchtitan.py h100-80-dgx --offload parameters

@@ -449,8 +449,8 @@ static int find_vocab(const struct arguments *x, struct hf_arch *a,
     if (!vocab)
         return topt_fail(
             err, TOPT_ERR_INVAL,
-            "--vocab-size is missing, and a tokenizer's file is not read: give "
-            "--vocab-size or --padded-vocab-size");
+            "--vocab-size is missing, and a tokenizer's file is not read: add "
+            "--vocab-size or --padded-vocab-size to the arguments");
     return missing("vocab-size", vocab, HF_MAX_VOCAB, err);
 }
 

@@ -49,8 +49,9 @@ static int read_chunks(struct run *r, int64_t stages, int64_t *ret)
                                 (long long)stages);
 }
 
-/* Experts over ranks: what splits each, by itself as tensor parallelism does; how tokens go to them. */
-static int read_experts(struct run *r, int64_t tensor)
+/* Experts over ranks: what splits each, by itself as tensor parallelism does; how tokens go to them.  Passes of two
+ * micro-batches run as one only where the script says so. */
+static int read_experts(struct run *r, int64_t tensor, int64_t stages, int64_t chunks)
 {
     char *type = NULL, *backend = NULL;
     int64_t split = tensor;
@@ -69,6 +70,8 @@ static int read_experts(struct run *r, int64_t tensor)
     free(backend);
     if (run_has(r, "--overlap-moe-expert-parallel-comm"))
         run_word(r, "schedule", "combined-1f1b");
+    else if (stages > 1)
+        run_word(r, "schedule", chunks > 1 ? "interleaved-1f1b" : "1f1b");
     return 0;
 }
 
@@ -89,10 +92,10 @@ static int read_degrees(struct run *r)
     }
     if (read_chunks(r, n[1], &chunks) || run_whole(r, "--global-batch-size", 1, &batch) ||
         run_whole(r, "--num-distributed-optimizer-instances", 1, &copies) ||
-        (n[3] > 1 && read_experts(r, n[0])))
+        (n[3] > 1 && read_experts(r, n[0], n[1], chunks)))
         return -1;
     int64_t sharing = r->gpus / (n[0] * n[1] * n[2]) / copies;
-    if (copies > 1 && sharing > 1)
+    if (sharing > 1 && run_has(r, "--use-distributed-optimizer"))
         run_number(r, "shard_ranks", sharing);
     run_degree(r, "vp", chunks);
     run_degree(r, "zero", run_has(r, "--use-distributed-optimizer"));
@@ -369,7 +372,7 @@ int run_read_megatron(struct run *r)
     if (read_degrees(r) || read_recompute(r) || read_optimizer(r) || read_kernels(r) ||
         read_precision(r) || read_offload(r) || refuse_others(r) ||
         run_whole(r, "--seq-length", 1, &seq) ||
-        run_whole(r, "--mtp-num-layers", 1, &mtp))
+        run_whole(r, "--mtp-num-layers", 0, &mtp))
         return -1;
     if (seq)
         run_number(r, "seq", seq);

@@ -34,6 +34,21 @@ int topt_run_ask(const json_t *run, struct topt_query *asked, const char **ret_s
     return 0;
 }
 
+void topt_run_put_question(json_t *as_is, const struct topt_query *asked)
+{
+    char shard[48] = "", schedule[64] = "", both[112];
+    if (asked->shard_ranks > 0)
+        snprintf(shard, sizeof shard, "--shard-ranks %lld",
+                 (long long)asked->shard_ranks);
+    if (*asked->schedule)
+        snprintf(schedule, sizeof schedule, "--schedule %.40s", asked->schedule);
+    snprintf(both, sizeof both, "%s%s%s", shard, *shard && *schedule ? " " : "",
+             schedule);
+    json_object_set_new(as_is, "degrees", json_string(asked->degrees));
+    if (*both)
+        json_object_set_new(as_is, "options", json_string(both));
+}
+
 struct topt_query topt_run_left_out(const struct topt_query *asked)
 {
     struct topt_query q = *asked;

@@ -91,34 +91,67 @@ static int is_on(struct run *r, const char *name)
            (!strcasecmp(text, "true") || (run_has(r, option) && strchr("-", *text)));
 }
 
-/* Ranks that hold replicas, those that shard, and where parameters are gathered once a step. */
-static int read_sharding(struct run *r, int64_t stages)
+/* Ranks that hold replicas, those that shard, and where parameters are gathered once a step.  'ranks' are those of
+ * the other degrees. */
+static int read_sharding(struct run *r, int64_t stages, int64_t ranks)
 {
     int64_t replicate = 1, shard = 0;
     const char reshard[] = "parallelism.fsdp_reshard_after_forward";
     if (whole(r, "parallelism.data_parallel_replicate_degree", &replicate) ||
         whole(r, "parallelism.data_parallel_shard_degree", &shard))
         return -1;
-    if (replicate > 1 && shard != 1)
-        return topt_fail(r->err, TOPT_ERR_INVAL,
-                         "replicas of shards (HSDP) are not searched yet");
+    int64_t sharing = shard ? shard : r->gpus / ranks / replicate;
     int gathered =
         is_word(r, reshard, "never") || (stages > 1 && !is_word(r, reshard, "always"));
+    if (shard != 1 && sharing > 1)
+        run_number(r, "shard_ranks", sharing);
     run_degree(r, "zero", shard == 1 ? 0 : gathered ? 2 : 3);
     return 0;
 }
 
+/* The lists in "module_fqns_per_model_part", one for each chunk; 0: it is not there. */
+static int64_t count_parts(const struct run *r)
+{
+    const char *s = strstr(r->text, "module_fqns_per_model_part");
+    int64_t depth = 0, parts = 0;
+    s = s ? strchr(s, '[') : NULL;
+    for (; s && *s; s++) {
+        depth += *s == '[' ? 1 : *s == ']' ? -1 : 0;
+        parts += *s == '[' && depth == 2;
+        if (!depth)
+            break;
+    }
+    return parts;
+}
+
+/* Its classes of schedules; chunks of each stage where nothing says them. */
 static void read_schedule(struct run *r, int64_t stages)
 {
     static const char name[] = "parallelism.pipeline_parallel_schedule";
+    static const struct {
+        const char *class, *schedule;
+        int chunks;
+    } rows[] = {{"GPipe", "gpipe", 1},
+                {"InterleavedZeroBubble", "interleaved-zb", 2},
+                {"Interleaved1F1B", "interleaved-1f1b", 2},
+                {"ZBVZeroBubble", "zbv", 2},
+                {"DualPipeV", "dualpipev", 2}};
+    const char *schedule = "1f1b";
+    int64_t chunks = 1, parts = count_parts(r);
     if (stages < 2)
         return;
-    int one = is_word(r, name, "GPipe") || !is_word(r, name, "Interleaved");
-    if (is_word(r, name, "GPipe") || is_word(r, name, "Zero") ||
-        is_word(r, name, "DualPipe"))
-        run_note(r, "the schedule is taken as 1F1B, with chunks as interleaved 1F1B");
-    if (!is_word(r, "parallelism.pipeline_parallel_layers_per_stage", ""))
-        run_degree(r, "vp", one ? 1 : 2);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (is_word(r, name, rows[i].class)) {
+            schedule = rows[i].schedule;
+            chunks = rows[i].chunks;
+        }
+    if (is_word(r, name, "PipelineSchedule") || is_word(r, name, "LoopedBFS"))
+        run_note(r, "the schedule is taken as 1F1B");
+    run_word(r, "schedule", schedule);
+    if (parts)
+        run_degree(r, "vp", parts / stages > 1 ? parts / stages : 1);
+    else if (!is_word(r, "parallelism.pipeline_parallel_layers_per_stage", ""))
+        run_degree(r, "vp", chunks);
     run_note(r, "layers of stages are cut by topt");
 }
 
@@ -242,7 +275,8 @@ int run_read_titan(struct run *r)
             return -1;
         run_degree(r, rows[i].key, n[i]);
     }
-    if (read_sharding(r, n[1]) || read_batch(r, n[1], n[0] * n[1] * n[2]))
+    if (read_sharding(r, n[1], n[0] * n[1] * n[2]) ||
+        read_batch(r, n[1], n[0] * n[1] * n[2]))
         return -1;
     read_schedule(r, n[1]);
     read_recompute(r);
