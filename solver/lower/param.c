@@ -601,40 +601,15 @@ static int64_t pooled(const struct topt_fragments *f, int64_t bytes, int64_t poo
     return all > (double)pool ? (int64_t)((double)bytes * (double)pool / all) : bytes;
 }
 
-/* The dimension of an operator's parameter that is the vocabulary and padded; -1: none. */
-static int padded_dimension(const struct topt_model *m, const struct topt_settings *s,
-                            int op, const struct topt_shape *shape)
-{
-    for (int d = 0; d < shape->ndim && s->vocab_multiple && m->unit[op] < 0; d++)
-        if (shape->dim[d].count * shape->dim[d].unit == m->vocab)
-            return d;
-    return -1;
-}
-
-void topt_vocabulary_rows(const struct topt_model *m, const struct topt_settings *s,
-                          const int8_t *split, int from, int until, double ret[2])
-{
-    ret[0] = ret[1] = 0;
-    for (int i = from; i < until; i++)
-        for (int x = 0; x < m->op[i].spec->noperands; x++) {
-            const struct topt_op *o = &m->op[i];
-            if (o->operand[x].role != TOPT_PARAM || !o->operand[x].present)
-                continue;
-            struct topt_shape shape = topt_operand_shape(o, x);
-            int d = padded_dimension(m, s, i, &shape);
-            if (d >= 0)
-                ret[split && o->spec->operand[x].dim[d] == split[i]] +=
-                    (double)topt_operand_numbers(o, x) / (double)m->vocab;
-        }
-}
-
 /* Bytes of the rows that pad a device's part of a table of the vocabulary. */
 static int64_t padding(const struct param *p)
 {
     const struct topt_fragments *f = p->f;
     int64_t vocab = f->model->vocab, multiple = f->settings->vocab_multiple;
-    int d = padded_dimension(f->model, f->settings, p->op, &p->shape);
-    if (d < 0)
+    int d = 0;
+    while (d < p->shape.ndim && p->shape.dim[d].count * p->shape.dim[d].unit != vocab)
+        d++;
+    if (!multiple || d == p->shape.ndim || f->model->unit[p->op] >= 0)
         return 0;
     int64_t split = topt_layout_parts(f->mesh, &p->whole, d);
     int64_t whole = parts(vocab, multiple * split) * multiple * split;

@@ -304,11 +304,6 @@ struct topt_least_parameters topt_least_parameters_of(const struct topt_model *m
                                                       int experts, const int8_t *split,
                                                       int from, int until);
 
-/* The numbers of one row of all their tables that are padded (settings.vocab_multiple): of those whose rows tensor ranks do
- * not split ('split', as above), and of those whose rows they do. */
-void topt_vocabulary_rows(const struct topt_model *m, const struct topt_settings *s,
-                          const int8_t *split, int from, int until, double ret[2]);
-
 /* A lower bound of the bytes of activations that every strategy keeps for backward, or has on the host, over all devices.
  * 'again': what runs again in backward (enum topt_again, by operator); NULL: nothing.  0 where memory runs out, which is a
  * bound as well. */

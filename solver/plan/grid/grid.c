@@ -722,21 +722,6 @@ int64_t topt_grid_stays_bytes(const struct topt_grid_search *s,
     return (int64_t)(p.value + p.gradient + p.state);
 }
 
-/* Bytes of the rows that pad a device's part of the tables of the vocabulary. */
-static double padding_bytes(const struct topt_grid_search *s,
-                            const struct topt_degrees *v, const double row[2])
-{
-    const struct topt_settings *x = &s->request->settings;
-    int64_t vocab = s->request->model->vocab;
-    double padding = 0;
-    for (int split = 0; split < 2 && x->vocab_multiple; split++) {
-        int64_t parts = split ? v->tensor : 1, multiple = x->vocab_multiple * parts;
-        int64_t padded = (vocab + multiple - 1) / multiple * multiple;
-        padding += row[split] * (double)(padded - vocab) / (double)parts;
-    }
-    return padding * topt_parameter_bytes(x);
-}
-
 int64_t topt_grid_unit_stays_bytes(const struct topt_grid_search *s,
                                    const struct topt_degrees *v, int unit)
 {
@@ -745,9 +730,7 @@ int64_t topt_grid_unit_stays_bytes(const struct topt_grid_search *s,
     const struct topt_settings *x = &s->request->settings;
     const struct topt_stage_unit *u = &s->planning->units.at[unit];
     int loss = s->request->model->loss;
-    int64_t buffers = (int64_t)padding_bytes(s, v, all->row);
-    if (loss >= u[0].op && loss < u[1].op)
-        buffers += x->workspace_bytes;
+    int64_t buffers = loss >= u[0].op && loss < u[1].op ? x->workspace_bytes : 0;
     return (int64_t)(p.value + p.gradient + p.state) +
            (x->accounting == TOPT_ACCOUNTING_RUN ? topt_with_allocator(x, buffers) : 0);
 }

@@ -83,9 +83,7 @@ static struct topt_parameter_sums sum_parameters(const struct topt_planning *m, 
     const struct topt_settings *x = &m->request->settings;
     struct topt_parameter_sums ret = {
         .all = topt_least_parameters_of(model, x, 0, NULL, from, until),
-        .of_experts = topt_least_parameters_of(model, x, 1, NULL, from, until),
-        .row = {0}};
-    topt_vocabulary_rows(model, x, m->split.op, from, until, ret.row);
+        .of_experts = topt_least_parameters_of(model, x, 1, NULL, from, until)};
     if (m->split.op)
         ret.whole = topt_least_parameters_of(model, x, 0, m->split.op, from, until);
     return ret;

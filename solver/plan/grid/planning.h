@@ -14,11 +14,9 @@
 struct topt_memo;
 struct topt_grid_search;
 
-/* What parameters hold at least, over all devices: all of them, those of experts, and those that tensor ranks have whole; and
- * the numbers of one row of all tables of the vocabulary that are padded and that no rank splits, */
+/* What parameters hold at least, over all devices: all of them, those of experts, and those that tensor ranks have whole. */
 struct topt_parameter_sums {
     struct topt_least_parameters all, of_experts, whole;
-    double row[2]; /* ... and of those that tensor ranks split by rows */
 };
 
 /* Models by number of micro-batches are made when asked for, by any of several threads. */
