@@ -242,6 +242,9 @@ for what in 0 mlp 1; do
 done >levels
 jq -se '.[0][0] < .[1][0] and .[1][0] < .[2][0] and .[0][1] > .[1][1] and .[1][1] > .[2][1]' levels >/dev/null
 check "modules that are recomputed lie between nothing and whole layers: $(tr '\n' ' ' <levels)"
+"$topt" plan $staged --json >whole 2>err && jq .plan whole >first-plan.json && "$topt" launch first-plan.json >launched 2>err &&
+    n=$(jq .uniform.recompute_layers first-plan.json) && [ "$n" -ge 1 ] && grep -q -e "--recompute-method block" launched && grep -q -e "--recompute-num-layers $n " launched
+check "the first layers of each stage that are recomputed are told to Megatron-LM: $(jq -r .strategy whole)"
 "$topt" plan $staged --gpus 1024 --degrees tp=8,mbs=2 --json >whole 2>err && jq 'del(.plan)' whole >out &&
     holds '.uniform.tp == 8 and .uniform.micro_batch == 2 and .uniform.dp * .uniform.pp == 128' && t=$(jq .time_ns out) &&
     "$topt" plan $staged --gpus 1024 --json >whole 2>err && jq 'del(.plan)' whole >out && holds ".time_ns <= $t"
@@ -267,6 +270,9 @@ not_so "--gpus 1024 --degrees dp=8,mbs=5" "the batch of 1536 is no multiple of d
 not_so "--gpus 1024 --degrees dp=16,mbs=1 --micro-batches 4" "are 96 micro-batches of a batch of 1536, not 4"
 not_so "--gpus 1024 --degrees zero=3" "Megatron-LM has no ZeRO-3"
 not_so "--degrees pp=1,vp=2" "chunks are of pipeline stages"
+not_so "--pipeline 1 --virtual-stages 2" "chunks are of pipeline stages; ask for --pipeline 2"
+not_so "--pipeline 48 --virtual-stages 4" "48 stages of so many chunks are more than the model's 96 layers"
+not_so "--framework deepspeed --degrees tp=2,pp=4" "DeepSpeed (ZeRO) splits no layer of pipeline stages"
 not_so "--gpus 96 --degrees tp=3" "no plan for 96 GPUs has these --degrees"
 not_so "--degrees tp=64,pp=64,dp=64" "need 262144 GPUs, and there are 1024"
 # Positions of long sequences.

@@ -162,6 +162,7 @@ static const struct topt_framework frameworks[] = {
      .tensor_needs = "DeepSpeed's AutoTP supports models of transformers only",
      .pipeline_orders = 1 << TOPT_ORDER_1F1B,
      .pipeline_levels = NONE | STATE,
+     .stages_alone = 1, /* AutoTP takes no PipelineModule */
      .even_stages = 1,
      .lacks = "expert parallelism",
      .overlap = TOPT_OVERLAP_FSDP,

@@ -407,6 +407,15 @@ static int check_stages(const struct topt_request *r, struct topt_error *err)
             f ? f->name : "topt");
     if (r->schedule && check_schedule(r, err))
         return -1;
+    if (f->stages_alone && r->fixed.tensor > 1)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "tp=%lld: %s splits no layer of pipeline stages; leave out "
+                         "--pipeline, or tp",
+                         (long long)r->fixed.tensor, f->title);
+    if (r->virtual_stages > 1 && r->pipeline == 1)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--virtual-stages: chunks are of pipeline stages; ask for "
+                         "--pipeline 2 at least");
     if (r->micro_batches == 1)
         return topt_fail(
             err, TOPT_ERR_USAGE,
@@ -428,6 +437,12 @@ static int check_stages(const struct topt_request *r, struct topt_error *err)
             "--pipeline %lld: the model has %d layer%s to cut between; ask for "
             "fewer stages",
             (long long)r->pipeline, units.layers, units.layers == 1 ? "" : "s");
+    if (r->pipeline > 1 && most < r->pipeline * r->virtual_stages)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "--virtual-stages %lld: %lld stages of so many chunks are more "
+                         "than the model's %d layers; ask for fewer",
+                         (long long)r->virtual_stages, (long long)r->pipeline,
+                         units.layers);
     return 0;
 }
 

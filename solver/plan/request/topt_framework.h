@@ -83,6 +83,7 @@ struct topt_framework {
     /* Modules of recomputation that can be asked for, bits of enum topt_recompute_module; whether the first layers of
      * each stage's chunks can be recomputed alone. */
     int can_modules, recompute_first;
+    int stages_alone; /* tensor parallelism splits no layer of pipeline stages */
     /* Expert parallelism: whether it is searched unasked, levels of sharding beside it (bits, 0: it has none),
      * and whether tensor parallelism may split the inside of experts beside it. */
     enum topt_expert_when { TOPT_EXPERT_ASKED, TOPT_EXPERT_SEARCHED } expert;

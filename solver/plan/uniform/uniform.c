@@ -752,6 +752,7 @@ static int list_stages(struct fold *f, struct candidates *all)
             c.degrees = *c.priced_as;
             c.degrees.stages = stages;
             if (c.degrees.micro_batches < 2 || !(levels >> c.degrees.level & 1) ||
+                (row->stages_alone && c.degrees.tensor > 1) ||
                 beyond(topt_grid_least_stage_bytes(c.grid, &c.degrees,
                                                    kept_bytes(c.grid, &c.degrees, NULL)),
                        f->memory_limit))
