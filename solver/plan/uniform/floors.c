@@ -233,8 +233,8 @@ void topt_floor_units(const struct topt_memo_entry *floor,
             .kept = x->kept_bytes};
         for (int back = 0; back < 2; back++)
             set_pass(&p, x, back, more, &shared, &ret[i]);
-        if (i ==
-            grid->planning->loss_unit) /* it waits for sums inside of operators, too */
+        /* The unit of the loss waits for sums inside of operators, too. */
+        if (i == grid->planning->loss_unit)
             memset(ret[i].aside_ns, 0, sizeof ret[i].aside_ns);
     }
     ret[floor->floor.nunits] = (struct topt_unit_sums){.stays = 0};

@@ -871,7 +871,7 @@ static int sharpen(struct fold *f, struct candidate *c)
         return rc;
     rc = exceed(f, &c->degrees, f->unit, least ? 1 : with_margin(f->memory_limit), 0,
                 &cost);
-    if (least && rc >= 0)
+    if (least && rc >= 0 && excludes(f, &cost))
         c->least = topt_max(c->least, cost.memory_bytes / 101 * 100);
     if (rc > 0 && (least || !excludes(f, &cost)))
         rc = exceed(f, &c->degrees, f->unit, 0, 0, &cost);
