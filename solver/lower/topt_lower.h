@@ -117,12 +117,13 @@ enum topt_gather {
 const char *topt_gather_name(enum topt_gather g);
 
 /* Which copy of an operand that moves on its way to an operator is kept for backward: the one that is read, or the one that
- * moved, which then moves once more.  Without bits a strategy says so for each operand. */
+ * moved, which then moves once more.  Bits; without any, a strategy says so for each operand.  FIXED: the executing system says
+ * so, and keeps the one that is read, but for what tensor ranks gather for products, and for keys and values that context ranks
+ * gather, where their bits are set. */
 enum topt_regather {
-    TOPT_REGATHER_FIXED =
-        1, /* the executing system says so: the one that is read, but for */
-    TOPT_REGATHER_PRODUCTS = 2, /* ... what tensor ranks gather for products */
-    TOPT_REGATHER_KEYS = 4      /* ... keys and values that context ranks gather */
+    TOPT_REGATHER_FIXED = 1,
+    TOPT_REGATHER_PRODUCTS = 2,
+    TOPT_REGATHER_KEYS = 4
 };
 
 /* Types of few bits in which products of layers run, by how their numbers are scaled (low.c). */
@@ -722,9 +723,12 @@ int topt_gathered_units(const struct topt_model *m, const struct topt_settings *
 int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hub *h,
                   struct topt_fragment_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The copy of a tensor that a consumer has kept for backward: the one that it reads, the one that moved to it, or either
+ * (enum topt_regather). */
+enum topt_copy { TOPT_COPY_EITHER, TOPT_COPY_READ, TOPT_COPY_MOVED };
+
 /* One end of an edge, which is a tensor on its way between a producer, its hub and a consumer: the layouts of
  * its value and gradient there. */
-enum topt_copy { TOPT_COPY_EITHER, TOPT_COPY_READ, TOPT_COPY_MOVED };
 struct topt_edge_end {
     struct topt_layout value, grad;
     int hub, hub_keep;    /* this end is a hub; enum topt_hub_keep */
