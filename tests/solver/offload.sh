@@ -84,7 +84,7 @@ jq '.host.memory_bytes = 60000000000' small.json >less.json && plan --framework 
     jq -e --slurpfile a whole '.host.bytes_per_node <= 60e9 and $a[0] > 60e9 and .micro_batches > $a[1]' out >/dev/null
 check "of activations it limits what GPUs take at a time: $(jq -c '[.host.bytes_per_node, .micro_batches]' out)"
 jq '.host.memory_bytes = 4000000000' small.json >less.json
-refused "needs at least 4.06 GiB per GPU.*or leave activations on the GPUs" --framework megatron --gpus 8 --batch 64 --offload activations --hw less.json
+refused "needs at least 2.23 GiB per GPU.*or leave activations on the GPUs" --framework megatron --gpus 8 --batch 64 --offload activations --hw less.json
 refused "needs at least 2.89 GiB per GPU" --framework megatron --gpus 8 --batch 64 --degrees pp=2,vp=1,tp=1,zero=1,mbs=1,recompute=none --offload core_attn,attn_proj --hw less.json
 refused "torchtitan does not have it (it has parameters)" --framework torchtitan --offload optimizer
 refused "topt does not have it" --framework topt --offload optimizer
