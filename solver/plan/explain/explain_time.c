@@ -177,16 +177,16 @@ static void put_lines(struct topt_text *t, const struct lines *l, int64_t whole)
 }
 
 static void put_bound(struct topt_text *t, const struct lines *compute,
-                      const struct lines *network, int64_t compute_ns, int64_t network_ns)
+                      const struct lines *network, int64_t compute_ns, int64_t network_ns,
+                      int64_t whole_ns)
 {
-    int64_t all = compute_ns + network_ns;
     const struct lines *l = network_ns > compute_ns ? network : compute;
     char name[32];
-    if (!l->n || all <= 0)
+    if (!l->n || whole_ns <= 0)
         return;
     topt_text_add(t, "The step is %s-bound (%.0f %% of its time)",
                   l == network ? "communication" : "compute",
-                  percent(l == network ? network_ns : compute_ns, all));
+                  percent(l == network ? network_ns : compute_ns, whole_ns));
     if (l == network)
         topt_text_add(t, ", mostly %s of %s, %s", collective_words(&l->at[0], name),
                       l->at[0].what, l->at[0].far);
@@ -389,7 +389,8 @@ int topt_explain_time(struct topt_text *t, const struct topt_plan_doc *p,
         topt_text_add(t, "  %s exposed communication",
                       topt_show_ns(s.network_ns, a, sizeof a));
         if (sum(&s.network) > s.network_ns)
-            topt_text_add(t, ", of %s in all; the rest is hidden behind compute",
+            topt_text_add(t,
+                          ", of %s in all, as follows; the rest is hidden behind compute",
                           topt_show_ns(sum(&s.network), b, sizeof b));
         topt_text_add(t, "\n");
         put_lines(t, &s.network, p->time_ns);
@@ -401,7 +402,7 @@ int topt_explain_time(struct topt_text *t, const struct topt_plan_doc *p,
                       topt_show_ns(host, a, sizeof a), percent(host, p->time_ns));
     put_stages(t, p, doc);
     put_experts(t, p, &s);
-    put_bound(t, &s.compute, &s.network, s.compute_ns, s.network_ns);
+    put_bound(t, &s.compute, &s.network, s.compute_ns, s.network_ns, p->time_ns);
     put_doubts(t, &s, topt_hw_bands(p->hw), p->time_ns);
     return 0;
 }
