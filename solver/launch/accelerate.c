@@ -63,8 +63,8 @@ static int check(const struct job *j, struct topt_error *err)
         return topt_fail(
             err, TOPT_ERR_INFEASIBLE,
             "accelerate starts equally many ranks on each node, and the plan's groups "
-            "have "
-            "nodes of different sizes; torchrun does not: topt launch --for torchrun");
+            "have nodes of different sizes; torchrun does not: topt launch --for "
+            "torchrun");
     if (j->dp > 1 && j->zero == 1)
         return topt_fail(
             err, TOPT_ERR_INFEASIBLE,

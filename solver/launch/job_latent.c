@@ -1,7 +1,8 @@
 /* job_latent.c - the shape of DeepSeek-V3 and its kin: latent attention in every layer, experts in all but the first
  * few, recognised by the names that importers give their operators.
  *
- * Modules that predict further tokens are such layers behind a product.  What differs from layer to layer, or has a form that is not said here, is no such shape. */
+ * Modules that predict further tokens are such layers behind a product.  A model whose sizes differ from layer to layer, or that
+ * has another form of attention, is not recognised. */
 #include "job_latent.h"
 
 #include <math.h>
@@ -25,7 +26,7 @@ static int is_on(const json_t *o, const char *key)
     return json_is_true(json_object_get(o, key));
 }
 
-/* A size that all layers share: taken from the first, and 0 where another has another one. */
+/* Notes a size that all layers must share; returns 0 where this layer's is not the one noted before. */
 static int same(int64_t *size, int64_t value)
 {
     int ok = value > 0 && (!*size || *size == value);

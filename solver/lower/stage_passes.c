@@ -202,7 +202,8 @@ static int find_chunks(struct topt_stage_state *x)
     return 0;
 }
 
-/* What a pair of passes saves at most, in all pairs of a stage and by chunk, where one saves 'most'. */
+/* Sets the communication that pairs of a forward and a backward pass hide in a stage, shared evenly by its chunks:
+ * each pair hides at most 'most' nanoseconds. */
 static void hide_in_pairs(struct topt_stage_state *x, int stage, int64_t most)
 {
     struct topt_order_plan plan;

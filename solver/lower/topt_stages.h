@@ -50,7 +50,7 @@ struct topt_unit_sums {
     /* Of one micro-batch, forward and backward: the time of each link, and last that of computing and of the communication
      * that computing waits for. */
     int64_t ns[2][TOPT_LINK_COUNT + 1];
-    /* Of the time of each link, that of communication beside computing, of which it takes a share. */
+    /* The part of each link's time that is asynchronous communication, which overlaps computing and slows it. */
     int64_t aside_ns[2][TOPT_LINK_COUNT];
     int64_t stays, kept; /* bytes: throughout; of a micro-batch until it goes backward */
 };

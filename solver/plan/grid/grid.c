@@ -400,7 +400,7 @@ void topt_grid_close(struct topt_grid_search *s)
     s->degrees = NULL;
 }
 
-/* What a pipeline adds to settings. */
+/* Sets the fields of settings that describe a pipeline. */
 static void add_stages(const struct topt_grid_search *s, const struct topt_degrees *v,
                        struct topt_settings *ret)
 {
@@ -747,8 +747,8 @@ static void add_collective(const struct topt_grid_search *s, enum topt_collectiv
         ret[k] += (topt_group_links(&s->mesh, axes) >> k & 1) * ns;
 }
 
-/* Adds those of parameters that ranks along 'axes' share out, but for the outermost 'whole', along which they are replicas.
- * Where there are such ranks, replicas add up what each has of a gradient; else gradients are added up at a step's end. */
+/* Adds the time to gather and reduce parameters that ranks along 'axes' shard, except for the outermost 'whole', along
+ * which they are replicated.  Replicas then all-reduce their shards of gradients; else the step's end reduces gradients. */
 static void add_shared(const struct topt_grid_search *s, uint32_t axes, uint32_t whole,
                        const struct topt_least_parameters *p, struct topt_shared_ns *ret)
 {

@@ -14,7 +14,7 @@
 struct topt_memo;
 struct topt_grid_search;
 
-/* What parameters hold at least, over all devices: all of them, those of experts, and those that tensor ranks have whole. */
+/* Lower bounds of parameters' sizes over all devices: of all, of experts', and of those replicated over tensor ranks. */
 struct topt_parameter_sums {
     struct topt_least_parameters all, of_experts, whole;
 };

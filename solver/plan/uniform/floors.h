@@ -15,7 +15,7 @@ const struct topt_memo_entry *topt_floor_find(struct topt_memo *memo,
                                               const struct topt_degrees *d,
                                               struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What one micro-batch's passes take at least, in nanoseconds: in all layers, and in the layer that takes least. */
+/* Lower bounds of the time of one micro-batch's passes, in nanoseconds: over all layers, and of the fastest layer. */
 struct topt_pass_times {
     double all, layer;
     double tokens; /* at most, of all that, in which tokens go to experts and back */

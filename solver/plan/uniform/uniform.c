@@ -952,7 +952,7 @@ static int add_candidate(struct fold *f, struct candidates *all, int i)
     return rc ? -1 : 0;
 }
 
-/* Those that differ by recomputation alone side by side, without first. */
+/* Orders candidates so that those which differ only in recomputation are neighbours, the one without it first. */
 static int by_partner(const void *x, const void *y)
 {
     const struct candidate *a = x, *b = y;
