@@ -14,7 +14,8 @@
  *      sparse      whole     rows       whole     rows gathered from all in each micro-batch
  *      owner       sharded   rows       sharded   rows from and to owners in each micro-batch
  *
- * (the last two in rows.c).
+ * (the last two in rows.c).  Where a framework accumulates gradients unsharded (settings.whole_sums), those of
+ * level gradient are whole until the end of a step, whose reduce-scatter there is.
  *
  * Along a configuration's 'whole_axes' nothing is sharded: parts are the same there, and a
  * reduce-scatter is followed by an all-reduce of the part (HSDP: Zhao et al., PyTorch FSDP, 2023).
@@ -69,6 +70,13 @@ static int is_param(const struct topt_op *o, int operand)
 static int is_sparse(enum topt_zero at)
 {
     return at >= TOPT_ZERO_SPARSE;
+}
+
+/* Are micro-batches' gradients added up whole, though they are sharded when the step is over? */
+static int sums_whole(const struct param *p)
+{
+    return p->at == TOPT_ZERO_STATE ||
+           (p->at == TOPT_ZERO_GRADIENT && p->f->settings->whole_sums);
 }
 
 /* Layout of value, gradient and state where 'from' and more is sharded. */
@@ -385,9 +393,9 @@ static int init_trained(const struct topt_op_writer *w, const struct param *p)
 {
     const struct topt_settings *s = p->f->settings;
     /* One that is sharded at the end of a step alone is not reduced in place. */
-    struct topt_buffer g = grad_of(
-        p, p->at == TOPT_ZERO_STATE ? p->partial : layout_at(p, TOPT_ZERO_GRADIENT),
-        TOPT_CLASS_GRAD);
+    struct topt_buffer g =
+        grad_of(p, sums_whole(p) ? p->partial : layout_at(p, TOPT_ZERO_GRADIENT),
+                TOPT_CLASS_GRAD);
     if (is_sparse(p->at))
         topt_rows_shape(w, &g);
     p->b->param_grad[p->x] = topt_fragment_block(p->f, g);
@@ -488,7 +496,7 @@ int topt_param_grads_open(const struct topt_op_writer *w)
         struct param p = param_of(w, x);
         int *grad = &w->b->grad[x];
         *grad = is_sparse(p.at) ? -1 : w->b->param_grad[x];
-        if (p.at < TOPT_ZERO_GRADIENT || is_sparse(p.at))
+        if (p.at < TOPT_ZERO_GRADIENT || is_sparse(p.at) || sums_whole(&p))
             continue;
         topt_fragment_async(w->f, TOPT_ASYNC_GRADIENT);
         *grad = topt_fragment_block(w->f, grad_of(&p, p.partial, TOPT_CLASS_TRANSIENT));
@@ -582,7 +590,9 @@ static struct gathered gathered_of(const struct param *p)
     g.made = value;
     if (is_sparse(p->at))
         return g;
-    if (at >= TOPT_ZERO_GRADIENT) /* as backward makes it, and as it is reduced */
+    if (sums_whole(p) && at == TOPT_ZERO_GRADIENT) /* reduced when activations are gone */
+        g.reduced = 0;
+    else if (at >= TOPT_ZERO_GRADIENT) /* as backward makes it, and as it is reduced */
         g.grad = g.reduced == value ? value : value + g.reduced;
     else if (topt_layout_partial_mask(&p->partial))
         g.grad = g.reduced; /* buckets */
@@ -716,7 +726,8 @@ static void add_traffic(const struct param *p, struct topt_host_traffic *h)
 {
     const struct topt_settings *s = p->f->settings;
     int64_t n = topt_layout_elements(p->f->mesh, &p->shape, &p->sharded);
-    int64_t value = n * topt_element_bytes(s, TOPT_ELEM_REAL), rounds = s->micro_batches;
+    int64_t value = n * topt_element_bytes(s, TOPT_ELEM_REAL);
+    int64_t rounds = s->whole_sums ? 1 : s->micro_batches;
     int64_t grad = n * topt_element_bytes(s, grad_element(s));
     int64_t moved = s->shard_f32 && has_master(s)
                         ? n * topt_element_bytes(s, TOPT_ELEM_STATE)
@@ -761,7 +772,7 @@ void topt_param_offload(const struct topt_fragments *f, int op,
     ret->rests += state;
     ret->worked += 2 * state;
     bytes[TOPT_CLASS_STATE] -= state;
-    if (s->offload & TOPT_OFFLOAD_GRADIENT)
+    if (s->offload & TOPT_OFFLOAD_GRADIENT && !s->whole_sums)
         bytes[TOPT_CLASS_GRAD] = 0;
     if (s->offload & TOPT_OFFLOAD_PARAM) {
         ret->rests += bytes[TOPT_CLASS_PARAM];
@@ -847,12 +858,13 @@ static int end_param(const struct param *p)
     case TOPT_ZERO_NONE:
         return all_reduce(p, grad) || update(p, param, grad) ? -1 : 0;
     case TOPT_ZERO_STATE:
+    case TOPT_ZERO_GRADIENT:
+        if (!sums_whole(p))
+            return update_part(p, grad);
         if (reduce_scatter(p, grad, &grad) || update_part(p, grad))
             return -1;
         topt_fragment_release(p->f, grad);
         return 0;
-    case TOPT_ZERO_GRADIENT:
-        return update_part(p, grad);
     default:
         return update(p, param, grad);
     }

@@ -18,6 +18,18 @@ enum {
     NO_WEIGHTS = 1 << TOPT_DURING_COUNT /* without gradients of parameters */
 };
 
+/* Gradients that were accumulated whole are reduced after the last pass of their chunk, beside passes of the stage's other
+ * chunks; but nothing hides those of its first chunk, which goes backward last. */
+static void expose_reduction(const struct topt_stage_state *x, int chunk,
+                             struct topt_part_time *end)
+{
+    if (!x->t->settings->whole_sums || chunk >= x->shape.stages)
+        return;
+    end->waited_ns += end->reduce_ns;
+    end->waited_links |= end->reduce_links;
+    end->reduce_ns = 0;
+}
+
 /* The pieces of a chunk in some parts of a step (bits), in one micro-batch; returns how many pieces there are. */
 static int pieces_of(const struct topt_stage_state *x, int chunk, int parts,
                      struct topt_piece_time *ret)
@@ -42,6 +54,7 @@ static int pieces_of(const struct topt_stage_state *x, int chunk, int parts,
             TOPT_PART_TIMES(SHARE)
             SHARE(ahead_ns)
         }
+        expose_reduction(x, chunk, &ret[n].at[TOPT_DURING_END]);
     }
     return n;
 }
@@ -382,7 +395,7 @@ static int find_ends(struct topt_stage_state *x)
         else if (c + 1 < x->nchunks)
             x->send_ns[c] = between_ns(x, topt_stage_of(x, c), topt_stage_of(x, c + 1),
                                        TOPT_PERMUTE, sent);
-        if (x->like[c] == c) {
+        if (x->like[c] == c || (x->t->settings->whole_sums && c == x->shape.stages)) {
             if (parts_ns(x, c, BACKWARD | ENDS, &with, &late))
                 return -1;
             more = topt_max(with - without, (int64_t)0);

@@ -240,6 +240,8 @@ struct topt_settings {
     int64_t stages, stage_chunks;
     enum topt_order_row order;
     int even_stages; /* each chunk has as many layers as the others */
+    /* Stages' ranks that shard gradients accumulate whole ones, keep parameters whole, and reduce once a step. */
+    int whole_sums;
     /* Stages lie on the groups of unlike devices of the profile, in its order, each on one; the mesh is that of a stage. */
     int unlike_stages;
     /* Under by_schedule: the time in which the host starts one kernel, beside the device's work; 0: it is

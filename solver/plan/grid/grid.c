@@ -400,6 +400,12 @@ void topt_grid_close(struct topt_grid_search *s)
     s->degrees = NULL;
 }
 
+int topt_grid_sums_whole(const struct topt_grid_search *s, const struct topt_degrees *v)
+{
+    const struct topt_framework *f = s->request->framework;
+    return v->stages > 1 && v->level == TOPT_ZERO_GRADIENT && f && f->whole_sums;
+}
+
 /* Sets the fields of settings that describe a pipeline. */
 static void add_stages(const struct topt_grid_search *s, const struct topt_degrees *v,
                        struct topt_settings *ret)
@@ -408,6 +414,7 @@ static void add_stages(const struct topt_grid_search *s, const struct topt_degre
     ret->stages = v->stages;
     ret->stage_chunks = v->virtual_stages;
     ret->even_stages = topt_request_even_stages(s->request);
+    ret->whole_sums = topt_grid_sums_whole(s, v);
     ret->unlike_stages = v->stages > 1 && s->request->unlike.groups;
     ret->order = v->order;
 }
@@ -442,6 +449,7 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
             at->settings.table_shards != shards ||
             at->settings.by_schedule != v->by_schedule ||
             at->settings.stages != v->stages ||
+            at->settings.whole_sums != topt_grid_sums_whole(s, v) ||
             at->settings.stage_chunks != v->virtual_stages ||
             at->settings.order != v->order))
         link = &at->next;
@@ -621,9 +629,10 @@ static struct spread spread_of(const struct topt_grid_search *s,
     if (s->space != TOPT_SPACE_UNIFORM)
         return (struct spread){all, all, all};
     all = fmin(all, ranks * topt_degrees_shard(v) * v->context);
-    return (struct spread){v->level >= TOPT_ZERO_PARAM ? all : parts,
-                           v->level >= TOPT_ZERO_GRADIENT ? all : parts,
-                           v->level >= TOPT_ZERO_STATE ? all : parts};
+    return (struct spread){
+        v->level >= TOPT_ZERO_PARAM ? all : parts,
+        v->level >= TOPT_ZERO_GRADIENT && !topt_grid_sums_whole(s, v) ? all : parts,
+        v->level >= TOPT_ZERO_STATE ? all : parts};
 }
 
 static void add_spread(const struct topt_least_parameters *p, struct spread n,
@@ -782,7 +791,8 @@ void topt_grid_shared_ns(const struct topt_grid_search *s, const struct topt_deg
     struct topt_expert_axes of = topt_degrees_expert_axes(&s->mesh, v);
     uint32_t replicas = (1u << topt_degrees_whole_axes(&s->mesh, v)) - 1;
     *ret = (struct topt_shared_ns){{0}, {0}, {0}};
-    if (v->level < TOPT_ZERO_GRADIENT || s->request->settings.low)
+    if (v->level < TOPT_ZERO_GRADIENT || topt_grid_sums_whole(s, v) ||
+        s->request->settings.low)
         return;
     struct topt_parameter_sums experts = {.all = p->of_experts};
     struct topt_least_parameters each = on_rank(p, v->tensor);

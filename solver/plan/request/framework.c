@@ -105,7 +105,8 @@ enum { HOST_NS = 8000 };
     .uniform_only = 1, .allocator_permille = 80, .host_ns = HOST_NS, .workspaces = 2
 #define FSDP2                                                                            \
     .low_apart = 1, .low_params = 1 << TOPT_LOW_TENSORWISE, .gradient_f32 = 1,           \
-    .shard_f32 = 1, .overlap = TOPT_OVERLAP_FSDP, .gather = TOPT_GATHER_UNIT
+    .shard_f32 = 1, .whole_sums = 1, .overlap = TOPT_OVERLAP_FSDP,                       \
+    .gather = TOPT_GATHER_UNIT
 #define SEARCHED                                                                         \
     .tensor_most = TOPT_TENSOR_ANYWHERE, .pipeline = TOPT_PIPELINE_SEARCHED,             \
     .replicas_searched = 1, .expert = TOPT_EXPERT_SEARCHED, .tensor_overlap = 1,         \
@@ -240,13 +241,13 @@ static const struct topt_framework frameworks[] = {
      .level = {[TOPT_ZERO_NONE] = "data parallel",
                [TOPT_ZERO_GRADIENT] = "FSDP without resharding after forward",
                [TOPT_ZERO_PARAM] = "FSDP"},
-     .tensor = TOPT_TENSOR_LAST,
+     .tensor = TOPT_TENSOR_NODE,
      .rules = &topt_tensor_torchtitan,
      .pipeline_orders = 1 << TOPT_ORDER_GPIPE | 1 << TOPT_ORDER_1F1B |
                         1 << TOPT_ORDER_INTERLEAVED | 1 << TOPT_ORDER_ZB_H1 |
                         1 << TOPT_ORDER_INTERLEAVED_ZB | 1 << TOPT_ORDER_ZBV |
                         1 << TOPT_ORDER_DUALPIPE_V,
-     .pipeline_levels = NONE | GRADIENT | PARAM,
+     .pipeline_levels = NONE | GRADIENT,
      .replica_levels = GRADIENT | PARAM,
      .expert_levels = GRADIENT | PARAM,
      .can_modules = TOPT_MODULE_OP,

@@ -73,10 +73,11 @@ struct topt_framework {
     const struct topt_tensor_rules *rules; /* what a degree of it does; NULL: any split */
     /* Pipeline stages: whether they are searched unasked, the schedules (bits of enum
      * topt_order_row), of these the ones that only forks have, which are taken where they are asked for,
-     * levels of sharding beside them (bits), and whether each has as many layers, and
-     * whether a chunk may have nothing. */
+     * levels of sharding beside them (bits), whether each has as many layers, whether a
+     * chunk may have nothing, and whether sharded gradients are accumulated whole there (as of topt_settings). */
     enum topt_pipeline_when { TOPT_PIPELINE_ASKED, TOPT_PIPELINE_SEARCHED } pipeline;
-    int pipeline_orders, fork_orders, pipeline_levels, even_stages, empty_chunks;
+    int pipeline_orders, fork_orders, pipeline_levels, even_stages, empty_chunks,
+        whole_sums;
     /* Levels that may shard over a part of the data ranks and be replicated over the rest (bits), and
      * whether they are searched so unasked. */
     int replica_levels, replicas_searched;

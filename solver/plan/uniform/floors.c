@@ -130,12 +130,14 @@ const struct topt_memo_entry *topt_floor_find(struct topt_memo *memo,
 }
 
 /* Which part of the time in which the floor's passes add gradients up do passes of these degrees take?  None if ranks shard
- * gradients; else all micro-batches but the first one add theirs, and the floor may have more micro-batches. */
+ * gradients in each of them; else all micro-batches but the first one add theirs, and the floor may have more micro-batches. */
 static double share_of_adding(const struct topt_memo_entry *floor,
+                              const struct topt_grid_search *grid,
                               const struct topt_degrees *d)
 {
+    int sharded = d->level >= TOPT_ZERO_GRADIENT && !topt_grid_sums_whole(grid, d);
     double u = (double)d->micro_batches, of = (double)floor->degrees.micro_batches;
-    return d->level >= TOPT_ZERO_GRADIENT || of <= 1 ? 0 : (1 - 1 / u) / (1 - 1 / of);
+    return sharded || of <= 1 ? 0 : (1 - 1 / u) / (1 - 1 / of);
 }
 
 static double interpolate(double share, int64_t without, int64_t with)
@@ -158,7 +160,8 @@ struct topt_pass_times topt_floor_times(const struct topt_memo_entry *floor,
                                         const struct topt_degrees *d)
 {
     const struct topt_floor_time *t = floor->floor.pass;
-    double of = (double)floor->degrees.micro_batches, share = share_of_adding(floor, d);
+    double of = (double)floor->degrees.micro_batches,
+           share = share_of_adding(floor, grid, d);
     return (struct topt_pass_times){
         fmax(interpolate(share, t[0].ns, t[1].ns) / of + mean_ns(floor, grid, d), 0),
         interpolate(share, t[0].layer_ns, t[1].layer_ns) / of,
@@ -214,7 +217,7 @@ void topt_floor_units(const struct topt_memo_entry *floor,
     uint32_t tensor = (1u << grid->mesh.naxes) - (1u << cut);
     struct passes p = {.u = (double)d->micro_batches,
                        .of = (double)floor->degrees.micro_batches,
-                       .share = share_of_adding(floor, d),
+                       .share = share_of_adding(floor, grid, d),
                        .token_links = token_links(&grid->mesh, d),
                        .comes = d->level >= TOPT_ZERO_PARAM};
     p.mean = mean_ns(floor, grid, d);
