@@ -167,7 +167,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(MICRO_BATCHES, micro_batches, INT, 1, 1 << 30, TOPT_IN_ANY, ANSWER, SBATCH, "micro-batches", "N",              \
       "searched", NULL, "number of micro-batches per step (gradient accumulation steps), not their size")                                                           \
     X(TENSOR_PARALLEL, tensor_parallel, BOOL, 0, 1, TOPT_IN_ANY, ANSWER, SBATCH, "tensor-parallel", "",              \
-      "Megatron-LM: inside a node; others: only where nothing else fits", NULL,                                               \
+      "megatron, torchtitan: inside a node; others: only where nothing else fits", NULL,                                               \
       "also search tensor parallelism, across nodes too; the script must support it")                                      \
     X(SEQUENCE_PARALLEL, sequence_parallel, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "sequence-parallel", "on/off",  \
       "on if the framework has it", "on,off",                                                                       \

@@ -285,6 +285,12 @@ static int check(const struct job *j, struct topt_error *err)
         return topt_job_refuse(
             j, "torchtitan", err,
             "torchtitan does not shard optimizer states alone (ZeRO-1)");
+    /* torch/distributed/pipelining/stage.py, backward_maybe_with_nosync() */
+    if (j->pp > 1 && j->zero == 3 && j->dp > 1)
+        return topt_job_refuse(j, "torchtitan", err,
+                               "stages keep parameters and gradients whole between "
+                               "micro-batches, for which this plan has no memory: plan "
+                               "anew, or with zero=2");
     return 0;
 }
 
@@ -300,11 +306,6 @@ static void remarks(const struct job *j, struct sheet *s)
         topt_sheet_differs(s, "parameters are gathered anew in each micro-batch");
     if (j->steps > 1 && j->pp == 1 && j->zero < 2 && j->dp > 1)
         topt_sheet_differs(s, "gradients are reduced in each micro-batch");
-    /* torch/distributed/pipelining/stage.py, backward_maybe_with_nosync() */
-    if (j->steps > 1 && j->pp > 1 && j->zero >= 2 && j->dp > 1)
-        topt_sheet_differs(s, "pipeline stages reduce gradients after a step's last "
-                              "micro-batch: until then each GPU holds those of its stage "
-                              "whole, in f32, for which the plan has no memory");
 }
 
 int topt_launch_torchtitan(const struct job *j, struct sheet *s, struct topt_error *err)

@@ -14,8 +14,9 @@
  *      sparse      whole     rows       whole     rows gathered from all in each micro-batch
  *      owner       sharded   rows       sharded   rows from and to owners in each micro-batch
  *
- * (the last two in rows.c).  Where a framework accumulates gradients unsharded (settings.whole_sums), those of
- * level gradient are whole until the end of a step, whose reduce-scatter there is.
+ * (the last two in rows.c).  Where a framework accumulates gradients unsharded (settings.whole_sums), those of level gradient
+ * are whole until the end of a step, where they are reduce-scattered.  Values are then sharded, and the gathers of all passes
+ * counted, of which stage_passes.c takes those that there are.
  *
  * Along a configuration's 'whole_axes' nothing is sharded: parts are the same there, and a
  * reduce-scatter is followed by an all-reduce of the part (HSDP: Zhao et al., PyTorch FSDP, 2023).
@@ -58,6 +59,9 @@ static struct param param_of(const struct topt_op_writer *w, int x)
                      ? topt_table_sparse(w->o) == x
                      : topt_layout_partial_mask(&p.partial) >> w->c->whole_axes != 0;
     p.at = shards ? (enum topt_zero)w->c->zero : TOPT_ZERO_NONE;
+    if (p.at == TOPT_ZERO_GRADIENT && w->f->settings->whole_sums &&
+        topt_is_trained(w->o, x))
+        p.at = TOPT_ZERO_PARAM;
     p.sharded = p.at ? topt_sharded_layout(w->o, x, w->c, w->f->mesh) : p.whole;
     return p;
 }
@@ -76,7 +80,7 @@ static int is_sparse(enum topt_zero at)
 static int sums_whole(const struct param *p)
 {
     return p->at == TOPT_ZERO_STATE ||
-           (p->at == TOPT_ZERO_GRADIENT && p->f->settings->whole_sums);
+           (p->at == TOPT_ZERO_PARAM && p->f->settings->whole_sums);
 }
 
 /* Layout of value, gradient and state where 'from' and more is sharded. */
@@ -584,13 +588,17 @@ static struct gathered gathered_of(const struct param *p)
                       : value;
     if (at == TOPT_ZERO_GRADIENT)
         g.whole = value;
+    if (at == TOPT_ZERO_PARAM && s->whole_sums) {
+        g.whole = g.value;
+        g.value = 0;
+    }
     if (!topt_is_trained(p->o, p->x))
         return g;
     g.reduced = topt_block_bytes(mesh, s, shape, &p->whole, grad_element(s));
     g.made = value;
     if (is_sparse(p->at))
         return g;
-    if (sums_whole(p) && at == TOPT_ZERO_GRADIENT) /* reduced when activations are gone */
+    if (sums_whole(p) && at == TOPT_ZERO_PARAM) /* reduced when activations are gone */
         g.reduced = 0;
     else if (at >= TOPT_ZERO_GRADIENT) /* as backward makes it, and as it is reduced */
         g.grad = g.reduced == value ? value : value + g.reduced;
@@ -658,7 +666,8 @@ static void hold_in_units(const struct param *p, struct topt_fragment_cost *cost
         return;
     }
     if (topt_settings_scheduled(s)) {
-        cost->class_bytes[TOPT_CLASS_PARAM] -= g.whole;
+        if (at == TOPT_ZERO_GRADIENT)
+            cost->class_bytes[TOPT_CLASS_PARAM] -= g.whole;
         cost->whole_bytes += topt_with_allocator(s, g.whole);
     }
     cost->gathered_bytes += topt_with_allocator(s, g.value);
@@ -854,20 +863,15 @@ static int all_reduce(const struct param *p, int grad)
 static int end_param(const struct param *p)
 {
     int param = p->b->param[p->x], grad = p->b->param_grad[p->x];
-    switch (p->at) {
-    case TOPT_ZERO_NONE:
+    if (p->at == TOPT_ZERO_NONE)
         return all_reduce(p, grad) || update(p, param, grad) ? -1 : 0;
-    case TOPT_ZERO_STATE:
-    case TOPT_ZERO_GRADIENT:
-        if (!sums_whole(p))
-            return update_part(p, grad);
-        if (reduce_scatter(p, grad, &grad) || update_part(p, grad))
-            return -1;
+    int whole = sums_whole(p), has_part = p->at >= TOPT_ZERO_PARAM;
+    if ((whole && reduce_scatter(p, grad, &grad)) ||
+        (has_part ? update(p, param, grad) : update_part(p, grad)))
+        return -1;
+    if (whole)
         topt_fragment_release(p->f, grad);
-        return 0;
-    default:
-        return update(p, param, grad);
-    }
+    return 0;
 }
 
 int topt_params_update(const struct topt_fragments *f, int op,

@@ -56,14 +56,18 @@ static void add_stays(const struct topt_stage_state *x, int stage,
                       int64_t ret[TOPT_CLASS_COUNT])
 {
     const struct topt_layers *t = x->of[stage];
+    int64_t gathered = 0;
     for (int own = 0; own < x->shape.chunks; own++) {
         int c = topt_chunk_of(x, stage, own);
         for (int p = topt_first_piece(x, c); p < topt_first_piece(x, c + 1); p++) {
             for (int i = 0; i < TOPT_CLASS_COUNT; i++)
                 ret[i] += t->stays[p][i];
-            ret[TOPT_CLASS_BUFFERS] += t->bytes[p].whole;
+            gathered += t->bytes[p].whole;
         }
     }
+    if (t->settings->whole_sums && x->shape.chunks > TOPT_ACTIVE_CHUNKS)
+        gathered = gathered / x->shape.chunks * TOPT_ACTIVE_CHUNKS;
+    ret[TOPT_CLASS_BUFFERS] += gathered;
     int has_table = stage == x->shape.stages - 1 && topt_stages_share(x);
     for (int i = 0; has_table && i < TOPT_CLASS_COUNT; i++)
         ret[i] += t->stays[0][i];

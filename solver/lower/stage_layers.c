@@ -158,13 +158,14 @@ void topt_layers_join(struct topt_layers *t, const struct topt_hw *whole,
 }
 
 static void add_pass(struct topt_unit_sums *u, int backward,
-                     const struct topt_part_time *t, int64_t rounds)
+                     const struct topt_part_time *t, const struct topt_settings *s)
 {
+    int64_t rounds = s->micro_batches, gather_ns = s->whole_sums ? 0 : t->gather_ns;
     int64_t *ns = u->ns[backward];
     u->passes_ns += t->compute_ns + t->waited_ns;
     ns[TOPT_LINK_COUNT] += t->compute_ns / rounds + t->waited_ns / rounds;
     for (int i = 0; i < TOPT_LINK_COUNT; i++) {
-        int64_t aside = (t->gather_links >> i & 1) * (t->gather_ns / rounds) +
+        int64_t aside = (t->gather_links >> i & 1) * (gather_ns / rounds) +
                         (t->reduce_links >> i & 1) * (t->reduce_ns / rounds);
         u->aside_ns[backward][i] += aside;
         ns[i] += aside + (t->waited_links >> i & 1) * (t->waited_ns / rounds);
@@ -181,18 +182,18 @@ static int64_t stays_of(const struct topt_layers *t, int piece)
 
 void topt_layers_sum(struct topt_layers *t)
 {
-    int64_t rounds = t->settings->micro_batches;
     for (int u = 0; u < t->units.n; u++) {
         struct topt_unit_sums *x = &t->unit[u];
         *x = (struct topt_unit_sums){0};
         for (int p = t->from[u]; p < t->from[u + 1]; p++) {
             const struct topt_piece_bytes *b = &t->bytes[p];
-            x->stays += stays_of(t, p) + b->whole;
+            /* Of parameters that are gathered the number of chunks says how many are there. */
+            x->stays += stays_of(t, p) + (t->settings->whole_sums ? 0 : b->whole);
             x->kept += b->kept - b->saved;
             for (int d = 0; d < TOPT_DURING_COUNT; d++)
                 x->exchange_ns += t->spent[p].at[d].exchange_ns;
-            add_pass(x, 0, &t->spent[p].at[TOPT_DURING_FORWARD], rounds);
-            add_pass(x, 1, &t->spent[p].at[TOPT_DURING_BACKWARD], rounds);
+            add_pass(x, 0, &t->spent[p].at[TOPT_DURING_FORWARD], t->settings);
+            add_pass(x, 1, &t->spent[p].at[TOPT_DURING_BACKWARD], t->settings);
         }
     }
     t->unit[t->units.n] =

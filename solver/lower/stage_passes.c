@@ -18,6 +18,35 @@ enum {
     NO_WEIGHTS = 1 << TOPT_DURING_COUNT /* without gradients of parameters */
 };
 
+/* In each round of as many micro-batches as there are stages, a stage meets each of its chunks in a run of forward passes and
+ * in one of backward passes.  A chunk is gathered for a run unless it is there, as those of six runs are in each round but
+ * one, and those with which the backward passes of a single round begin. */
+double topt_chunk_gathers(const struct topt_settings *s)
+{
+    double rounds = (double)topt_max(s->micro_batches / s->stages, 1);
+    double there = TOPT_ACTIVE_CHUNKS * (rounds > 1 ? 2 * (rounds - 1) : 1);
+    return s->stage_chunks > TOPT_ACTIVE_CHUNKS
+               ? 2 * rounds - there / (double)s->stage_chunks
+               : 1;
+}
+
+/* Leaves the gathers that there are of those of all passes: of few chunks one, which the first pass waits for. */
+static void take_gathers(const struct topt_stage_state *x,
+                         const struct topt_piece_time *of, struct topt_piece_time *ret)
+{
+    const struct topt_settings *s = x->t->settings;
+    const struct topt_part_time *first = &of->at[TOPT_DURING_FORWARD];
+    double passes = 2 * (double)s->micro_batches;
+    double share =
+        s->stage_chunks > TOPT_ACTIVE_CHUNKS ? topt_chunk_gathers(s) / passes : 0;
+    for (int d = TOPT_DURING_FORWARD; d <= TOPT_DURING_BACKWARD; d++)
+        ret->at[d].gather_ns = (int64_t)((double)ret->at[d].gather_ns * share);
+    if (share > 0)
+        return;
+    ret->at[TOPT_DURING_END].waited_ns += first->gather_ns / s->micro_batches;
+    ret->at[TOPT_DURING_END].waited_links |= first->gather_links;
+}
+
 /* Gradients that were accumulated whole are reduced after the last pass of their chunk, beside passes of the stage's other
  * chunks; but nothing hides those of its first chunk, which goes backward last. */
 static void expose_reduction(const struct topt_stage_state *x, int chunk,
@@ -39,6 +68,8 @@ static int pieces_of(const struct topt_stage_state *x, int chunk, int parts,
     for (int p = topt_first_piece(x, chunk); p < topt_first_piece(x, chunk + 1);
          p++, n++) {
         ret[n] = spent[p];
+        if (x->t->settings->whole_sums)
+            take_gathers(x, &spent[p], &ret[n]);
         for (int d = 0; d < TOPT_DURING_COUNT; d++) {
             struct topt_part_time *t = &ret[n].at[d];
             int64_t rounds = d == TOPT_DURING_FORWARD || d == TOPT_DURING_BACKWARD

@@ -516,6 +516,16 @@ static int is_tight(const struct ran *x)
     return (double)high > x->limit;
 }
 
+/* Each further time that a step fills and empties its pipeline, its stages wait as long as in the first. */
+static void fill_again(const struct row *r, struct topt_strategy_cost *c)
+{
+    double more = (double)(row_pipelines(r) - 1) * (double)c->stage.idle_ns;
+    for (int b = 0; b < TOPT_BASIS_COUNT; b++)
+        c->sum.basis_ns[b] +=
+            (int64_t)(more * (double)c->sum.basis_ns[b] / (double)c->time_ns);
+    c->time_ns += (int64_t)more;
+}
+
 struct ran ran_of(const struct row *r)
 {
     struct topt_error err = {0};
@@ -525,6 +535,7 @@ struct ran ran_of(const struct row *r)
         give_up(r, err.text);
     struct topt_model *m = ran_model(r, r->batch / (r->gpus / gpus_of(r)));
     cost_by(r, m, hw, 0, &ret);
+    fill_again(r, &ret.cost);
     if (!strcmp(r->memory_kind, "allocated") || !strcmp(r->memory_kind, "tensors"))
         cost_by(r, m, hw, 1, &tensors);
     else

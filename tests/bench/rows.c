@@ -148,6 +148,8 @@ static const struct mechanism {
     {"last-rank", NULL, 1},
     /* Each chunk of a stage has as many layers, as Megatron-LM cuts them where it is not told otherwise. */
     {"even-stages", NULL, 1},
+    /* "pipelines=N": a step fills and empties its pipeline N times, each with a part of the micro-batches. */
+    {"pipelines", NULL, 1},
     {"fp8", in_eight_bits, 0},
     {"adapters-tensor", with_adapters_split, 0},
     {"async-tensor", NULL, 1},
@@ -336,7 +338,8 @@ static void check(const struct reader *r, const struct row *row, const json_t *m
         int i = 0;
         while (i < MECHANISMS &&
                (mechanisms[i].needed || !is_word(word, n, mechanisms[i].name) ||
-                (memchr(word, '=', n) && strcmp(mechanisms[i].name, "offload"))))
+                (memchr(word, '=', n) && strcmp(mechanisms[i].name, "offload") &&
+                 strcmp(mechanisms[i].name, "pipelines"))))
             i++;
         if (i == MECHANISMS)
             refuse(r, "needs", row->needs, "a word is no mechanism of rows.c");
@@ -484,6 +487,13 @@ int64_t row_accumulation(const struct row *r)
     return (r->batch + data * r->micro - 1) / (data * r->micro);
 }
 
+int64_t row_pipelines(const struct row *r)
+{
+    char times[8];
+    row_says(r, "pipelines", times, sizeof times);
+    return at_least_one(atoi(times));
+}
+
 int row_is_left_out(const struct row *r)
 {
     return !strcmp(r->outcome, "left out");
@@ -579,6 +589,8 @@ void row_add_plan(const struct row *r, struct topt_text *to)
     topt_text_add(to, ", micro-batch %d", (int)r->micro);
     if (row_accumulation(r) > 1)
         topt_text_add(to, " x %d", (int)row_accumulation(r));
+    if (row_pipelines(r) > 1)
+        topt_text_add(to, " in %d pipelines", (int)row_pipelines(r));
     if (r->seq > 1)
         topt_text_add(to, ", %d positions", (int)r->seq);
     if (r->documents)

@@ -80,6 +80,8 @@ int64_t row_data(const struct row *r);
 
 /* How often a GPU takes a micro-batch in a step. */
 int64_t row_accumulation(const struct row *r);
+/* How often a step fills and empties its pipeline, with a part of its micro-batches each time; at least 1. */
+int64_t row_pipelines(const struct row *r);
 
 /* Is it a run that no plan here describes, which the documents list with the reason ('note')? */
 int row_is_left_out(const struct row *r);

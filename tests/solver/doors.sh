@@ -63,7 +63,7 @@ check "its frontier has micro-batches by default, and says which space each part
 job="$gpt --hw lab-cpu --batch 8 --framework topt"
 agree 2 "a small model"
 
-# Tensor parallelism as a last resort: points without it that do not fit are no reason not to try it.
+# Context ranks have a model of their own, beside tensor parallelism that has the other.
 job="$llama --hw a100-40-dgx --batch 16 --seq 65536 --framework torchtitan"
 agree 8 "long samples"
 

@@ -629,8 +629,11 @@ static struct spread spread_of(const struct topt_grid_search *s,
     if (s->space != TOPT_SPACE_UNIFORM)
         return (struct spread){all, all, all};
     all = fmin(all, ranks * topt_degrees_shard(v) * v->context);
+    double chunks =
+        (double)v->virtual_stages / TOPT_ACTIVE_CHUNKS; /* of one that is there */
+    double values = topt_grid_sums_whole(s, v) ? parts * fmax(chunks, 1) : parts;
     return (struct spread){
-        v->level >= TOPT_ZERO_PARAM ? all : parts,
+        v->level >= TOPT_ZERO_PARAM ? all : values,
         v->level >= TOPT_ZERO_GRADIENT && !topt_grid_sums_whole(s, v) ? all : parts,
         v->level >= TOPT_ZERO_STATE ? all : parts};
 }

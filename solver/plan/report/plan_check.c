@@ -78,7 +78,7 @@ int topt_groups_fit(const struct topt_request *r, const struct topt_group_costs 
 
 /* ---- many -------------------------------------------------------------------------- */
 
-/* A checker of strategies under the costing of one number of micro-batches. */
+/* A checker of strategies under the costing of one model and one number of micro-batches. */
 struct checker {
     struct topt_costing k;
     struct topt_evaluator *evaluator;
@@ -147,8 +147,8 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_degree
     if (topt_grid_costing(&o->s, v, &k, err))
         return NULL;
     for (struct checker *c = o->checkers; c; c = c->next)
-        if (c->k.settings == k.settings)
-            return c;
+        if (c->k.settings == k.settings && c->k.model == k.model)
+            return c; /* context ranks have a model of their own */
     struct checker *c = calloc(1, sizeof *c);
     if (!c) {
         topt_nomem(err, checking);

@@ -90,7 +90,7 @@ static int serves(const struct costs *x, const struct topt_costing *k)
     return x->of && x->mesh == k->mesh && x->model == k->model &&
            a->micro_batches == b->micro_batches && a->tables == b->tables &&
            a->table_shards == b->table_shards && a->rest_f32 == b->rest_f32 &&
-           a->ring == b->ring && a->merge == b->merge;
+           a->ring == b->ring && a->merge == b->merge && a->whole_sums == b->whole_sums;
 }
 
 static struct costs *open_costs(struct fold *f, const struct topt_costing *k)
@@ -751,9 +751,12 @@ static int list_stages(struct fold *f, struct candidates *all)
             c.priced_as = &c.grid->degrees[i];
             c.degrees = *c.priced_as;
             c.degrees.stages = stages;
+            struct topt_degrees lightest = c.degrees; /* by its chunks */
+            if (row->whole_sums)
+                lightest.virtual_stages = TOPT_MAX_CHUNKS;
             if (c.degrees.micro_batches < 2 || !(levels >> c.degrees.level & 1) ||
                 (row->stages_alone && c.degrees.tensor > 1) ||
-                beyond(topt_grid_least_stage_bytes(c.grid, &c.degrees,
+                beyond(topt_grid_least_stage_bytes(c.grid, &lightest,
                                                    kept_bytes(c.grid, &c.degrees, NULL)),
                        f->memory_limit))
                 continue;
