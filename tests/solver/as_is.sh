@@ -113,7 +113,7 @@ not_so 'the file does not set $TP' unset.sh --as-is --hw a100-80-dgx
 sed 's/NODES=2/NODES=16/; s/--context/--c/; s/--sequence-parallel/--context-parallel-size 2/' small.sh >context.sh
 as_is context.sh --as-is --hw a100-80-dgx && holds '.as_is.uniform.cp == 2 and .as_is.uniform.dp == 4'
 check "context parallelism of a script"
-not_so "which does not divide 100 GPUs" run.sh --as-is --hw a100-80-dgx --gpus 100
+not_so "tp=8 x pp=16 = 128 does not divide 100 GPUs" run.sh --as-is --hw a100-80-dgx --gpus 100
 not_so "leave out --mode" run.sh --as-is --hw a100-80-dgx --mode profiling
 not_so "it is no ds_config.json" config.json --as-is --hw a100-80-dgx
 not_so "is no run" config.json --as-is "$root/tests/tap.sh" --hw a100-80-dgx
