@@ -251,7 +251,11 @@ static void explain_heads(struct topt_text *out, const json_t *job, int tokens, 
         topt_text_add(out, "GPU-h/1%s: GPU-hours per %s %s%s", tokens ? "B" : "M",
                       tokens ? "billion" : "million",
                       tokens ? "tokens" : topt_rates_samples(job), mfu ? "; " : "");
-    topt_text_add(out, "%s)\n", mfu ? "MFU: model FLOPs utilization" : "");
+    topt_text_add(out, "%s)\n",
+                  !mfu ? ""
+                  : topt_rates_mask_tells(job)
+                      ? "MFU: model FLOPs utilization, masked attention counted, too"
+                      : "MFU: model FLOPs utilization");
 }
 
 void topt_text_of_rows(struct topt_text *out, const json_t *rows, const json_t *job,

@@ -35,6 +35,12 @@ holds '(6 * 7504658432 * 4096 + 12 * 32 * 32 * 128 * 4096 * 4096) as $flops | .j
     all(., .alternatives[]; (.mfu * .gpus * 312e12 * .time_ns / 1e9 / 64 / $flops - 1 | fabs) < 1e-9 and
         (.tokens_per_second_per_gpu * .gpus * .time_ns / 1e9 / 64 / 4096 - 1 | fabs) < 1e-9)'
 check "MFU by its definition, and tokens a second of each GPU: $(jq -c '[.mfu, .tokens_per_second_per_gpu]' out)"
+holds '(6 * 7504658432 * 4096 + 6 * 32 * 32 * 128 * 4096 * 4096) as $half | .job as $job |
+    $job.masked_flops_per_sample == $half and all(., .alternatives[]; (.mfu_masked / .mfu - $half / $job.model_flops_per_sample | fabs) < 1e-9)' &&
+    "$topt" plan "$model" --hw a100-80-dgx --batch 64 --seq 4096 --gpus 8 >text 2>err && ! grep -q 'masked' text &&
+    "$topt" plan "$model" --hw a100-80-dgx --batch 64 --seq 16384 --gpus 8 -o masked.json >text 2>err && grep -q 'MFU [0-9.]* % ([0-9.]* % without masked attention)' text &&
+    "$topt" explain masked.json >text 2>err && grep -q 'without masked attention' text
+check "beside it, without what a causal mask leaves out, which is said where it is much: $(grep -o 'MFU.*' text)"
 echo '{"model_type": "gpt2", "n_layer": 128, "n_embd": 25600, "n_head": 160, "n_positions": 2048, "vocab_size": 51200}' >large.json
 "$topt" plan large.json --hw a100-80-dgx --batch 64 --seq 2048 --gpus 8 >text 2>err
 grep -q '^large (1.01 T parameters)' text
