@@ -338,7 +338,7 @@ function measured(c) {
 function besideRun(r, a) {
   const times = r.time_ns / a.time_ns;
   const than = times >= 1.005 ? `The plan is ${digits(times)} times as fast.` : times <= 0.995 ? `It is ${digits(1 / times)} times as fast as the plan.` : "It is as fast as the plan.";
-  return el("p", { id: "run" }, `The run as it is: ${r.strategy}. It takes ${time(r.time_ns)} a step and ${bytes(r.memory_bytes)} per GPU (${r.verdict}). ${than}`);
+  return el("p", { id: "run" }, `The run as it is: ${r.strategy}. It takes ${time(r.time_ns)} a step and ${bytes(r.memory_bytes)} per GPU (${r.verdict}). ${than}${(r.notes || []).map(n => ` Note: ${n}.`).join("")}`);
 }
 function show(a) {
   $("said").replaceChildren(...job(a),

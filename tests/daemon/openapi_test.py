@@ -456,6 +456,12 @@ def exercise(server):
     beside = ask("POST", "/v1/plan?hw=lab-cpu&as_is=true&name=run", run)
     ok(beside.status == 200 and beside.json["gpus"] == 2 and beside.json["as_is"]["uniform"]["tp"] == 2 and beside.json["time_ns"] <= beside.json["as_is"]["time_ns"],
        "a script that is sent as it is has the best plan beside it", beside.text[:500])
+    ok("notes" not in beside.json["as_is"], "and no note where all is taken as it says", beside.text[:500])
+    noted = run.strip() + " --exp-avg-dtype bf16\n"
+    for again in "at first", "and kept":
+        beside = ask("POST", "/v1/plan?hw=lab-cpu&as_is=true&name=run", noted)
+        ok(beside.status == 200 and any("--exp-avg-dtype" in note for note in beside.json["as_is"]["notes"]),
+           f"what is taken otherwise than the script says is noted, {again}", beside.text[:500])
     none = ask("POST", "/v1/plan?hw=lab-cpu&as_is=true", json.dumps(LLAMA))
     ok(none.status == 400 and "no ds_config.json" in none.text, "a model alone is no run", none.text)
     for path in f"/v1/plans/{plan}", f"/v1/models/{model}", f"/v1/hardware/{hw}":
