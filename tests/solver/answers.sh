@@ -45,6 +45,9 @@ echo '{"model_type": "gpt2", "n_layer": 128, "n_embd": 25600, "n_head": 160, "n_
 "$topt" plan large.json --hw a100-80-dgx --batch 64 --seq 2048 --gpus 8 >text 2>err
 grep -q '^large (1.01 T parameters)' text
 check "parameters in three digits: $(head -1 text)"
+"$topt" plan "$model" --hw h100-80-dgx --precision fp16-mixed --framework megatron --batch 64 --seq 4096 --gpus 8 --json >out 2>err &&
+    holds '.job.peak_flops == 989e12 and .mfu > 0'
+check "MFU in fp16, whose peak is that of bf16 where the profile has none: $(jq .mfu out)"
 ask --train lora && holds '(.mfu or .job.model_flops_per_sample | not) and .tokens_per_second > 0'
 check "no MFU where parameters are frozen"
 echo '{"model_type": "mixtral", "hidden_size": 1024, "intermediate_size": 2048, "num_hidden_layers": 2, "num_attention_heads": 8,
