@@ -355,7 +355,7 @@ function show(a) {
     copyable("plan", a.plan_id, "plan"),
     downloads(a.plan_id),
     ...(a.pinned === false ? [el("p", { class: "bad" }, "The server had no room to keep this plan: its number will not be found later.")] : []),
-    el("p", { class: "soft" }, rests(a), a.job && a.job.not_searched ? ` Not tried: ${a.job.not_searched}.` : ""));
+    el("p", { class: "soft" }, rests(a), a.job && a.job.not_searched ? ` Not tried: ${a.job.not_searched}.` : "", a.job && a.job.note ? ` Note: ${a.job.note}.` : ""));
 }
 /* An answer about several groups of unlike GPUs together: stages that lie on them, or what each takes of the batch and the state. */
 const several = a => Boolean(a.choices && !a.group && a.feasible);

@@ -733,6 +733,14 @@ static void show_as_is(struct topt_text *out, const json_t *a)
         topt_text_of_words(out, i ? "" : "taken", json_string_value(note));
 }
 
+/* What is not as in the model that was imported. */
+static void show_note(struct topt_text *out, const json_t *a)
+{
+    const char *note = topt_json_words_at(json_object_get(a, "job"), "note");
+    if (*note)
+        topt_text_of_words(out, "note", note);
+}
+
 void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
 {
     const json_t *rows = json_object_get(a, "alternatives");
@@ -740,6 +748,7 @@ void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
     if (!json_is_true(json_object_get(a, "feasible"))) {
         show_as_is(out, a);
         show_infeasible(out, a);
+        show_note(out, a);
         return;
     }
     if (json_array_size(rows))
@@ -764,6 +773,7 @@ void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
     topt_text_of_lacks(out, a);
     topt_text_of_claim(out, a);
     show_next(out, a, path);
+    show_note(out, a);
 }
 
 /* ---- claims and notes -------------------------------------------------------------- */

@@ -462,6 +462,8 @@ def exercise(server):
         beside = ask("POST", "/v1/plan?hw=lab-cpu&as_is=true&name=run", noted)
         ok(beside.status == 200 and any("--exp-avg-dtype" in note for note in beside.json["as_is"]["notes"]),
            f"what is taken otherwise than the script says is noted, {again}", beside.text[:500])
+    quantized = ask("POST", f"/v1/plan?{small}&name=quantized", json.dumps(dict(LLAMA, quantization_config={"quant_method": "fp8"})))
+    ok(quantized.status == 200 and "quantization_config is ignored" in quantized.json["job"]["note"], "what is not as in the model's file is noted", quantized.text[:500])
     none = ask("POST", "/v1/plan?hw=lab-cpu&as_is=true", json.dumps(LLAMA))
     ok(none.status == 400 and "no ds_config.json" in none.text, "a model alone is no run", none.text)
     for path in f"/v1/plans/{plan}", f"/v1/models/{model}", f"/v1/hardware/{hw}":

@@ -569,6 +569,8 @@ json_t *topt_request_job(const struct topt_request *r)
                       topt_hw_mean_peak(r->hw, r->settings.dtype)));
     if (r->model->train)
         json_object_set_new(job, "train", json_string(r->model->train));
+    if (r->model->note)
+        json_object_set_new(job, "note", json_string(r->model->note));
     if (r->framework) {
         json_object_set_new(job, "framework", json_string(r->framework->name));
         json_object_set_new(job, "framework_title", json_string(r->framework->title));
