@@ -230,6 +230,11 @@ check "experts are shared out over $(jq -r .uniform.ep out) GPUs: $(jq -r .strat
     ! "$topt" plan $moe --framework deepspeed --expert 8 >out 2>err && grep -q 'no expert parallelism of deepspeed' err &&
     ! "$topt" plan $moe --framework torchtitan --expert-tensor 2 >out 2>err && grep -q 'torchtitan does not split experts' err
 check "experts that are not shared out so: $(cat err)"
+# shellcheck disable=SC2086
+! "$topt" plan $moe --framework megatron --degrees ep=8,etp=4,tp=2 >out 2>err && grep -q 'etp=4 is more than tp=2' err &&
+    ! "$topt" plan moe.json --hw h100-80-dgx --batch 512 --seq 4096 --gpus 16 --framework megatron --degrees pp=4,ep=8 >out 2>err &&
+    grep -q 'ep=8 x etp=1 does not divide the 4 GPUs of a pipeline stage' err
+check "degrees of experts that there are not: $(cat err)"
 # Modules that predict further tokens, which the last stage has.
 "$topt" plan "$model" --framework megatron --hw h100-80-dgx --gpus 8 --batch 64 --degrees pp=4,recompute=0 --mtp 1 --json >out 2>err &&
     jq .plan out >mtp-plan.json && "$topt" launch mtp-plan.json >launched 2>err && grep -q -e "--mtp-num-layers 1" launched &&

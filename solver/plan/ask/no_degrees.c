@@ -67,6 +67,29 @@ static int refuse_tensor(const struct topt_planning *m, const struct degrees *d,
     return 0;
 }
 
+static int refuse_experts(const struct topt_request *r, const struct degrees *d,
+                          struct topt_error *err)
+{
+    int64_t split = r->expert_tensor ? r->expert_tensor : 1;
+    int64_t ranks = d->stages ? d->gpus / d->stages : 0;
+    if (r->expert < 2)
+        return 0;
+    if (d->tensor && split > d->tensor) {
+        topt_fail(err, TOPT_ERR_INFEASIBLE,
+                  "--degrees: etp=%lld is more than tp=%lld; experts are planned to be "
+                  "split over ranks of tensor parallelism, at most over all of them",
+                  (long long)split, (long long)d->tensor);
+        return 1;
+    }
+    if (!ranks || ranks % (r->expert * split) == 0)
+        return 0;
+    topt_fail(err, TOPT_ERR_INFEASIBLE,
+              "--degrees: ep=%lld x etp=%lld does not divide the %lld GPUs of a pipeline "
+              "stage; take a smaller ep, or fewer stages",
+              (long long)r->expert, (long long)split, (long long)ranks);
+    return 1;
+}
+
 /* "64 GPUs / (tp=2 x pp=4) = 8 data parallel ranks" */
 static void put_ranks(const struct degrees *d, char *buf, size_t size)
 {
@@ -134,6 +157,6 @@ int topt_no_degrees(const struct topt_planning *m, int64_t gpus, struct topt_err
     if (!r->fixed.any || !r->framework || r->unlike.parts || r->unlike.groups)
         return 0;
     struct degrees d = degrees_of(r, gpus);
-    return refuse_tensor(m, &d, err) || refuse_batch(r, &d, err) ||
-           refuse_schedule(m, &d, err);
+    return refuse_tensor(m, &d, err) || refuse_experts(r, &d, err) ||
+           refuse_batch(r, &d, err) || refuse_schedule(m, &d, err);
 }
