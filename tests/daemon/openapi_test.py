@@ -462,6 +462,10 @@ def exercise(server):
         beside = ask("POST", "/v1/plan?hw=lab-cpu&as_is=true&name=run", noted)
         ok(beside.status == 200 and any("--exp-avg-dtype" in note for note in beside.json["as_is"]["notes"]),
            f"what is taken otherwise than the script says is noted, {again}", beside.text[:500])
+    for layers in 3, 5:
+        ask("POST", f"/v1/plan?{small}&name=twice", json.dumps(dict(LLAMA, num_hidden_layers=layers)))
+    several = ask("POST", "/v1/plan?model_id=twice&hw=lab-cpu")
+    ok(several.status == 404 and "several models have the name 'twice'; give the id of one" in several.text, "a name of several models asks for an id", several.text)
     quantized = ask("POST", f"/v1/plan?{small}&name=quantized", json.dumps(dict(LLAMA, quantization_config={"quant_method": "fp8"})))
     ok(quantized.status == 200 and "quantization_config is ignored" in quantized.json["job"]["note"], "what is not as in the model's file is noted", quantized.text[:500])
     none = ask("POST", "/v1/plan?hw=lab-cpu&as_is=true", json.dumps(LLAMA))
