@@ -97,19 +97,22 @@ struct reply api_models(struct request *q)
     return reply_page(q, "models", list, &page, &err);
 }
 
-/* The names in a list of documents that 'near' may be a slip of. */
-static void try_names(json_t *list, struct topt_near *near, char *buf)
+/* The names in a list of documents that 'near' may be a slip of; how many are that name itself. */
+static int try_names(json_t *list, struct topt_near *near, char *buf)
 {
     size_t i;
     json_t *row;
+    int same = 0;
     json_array_foreach(list, i, row)
     {
         const char *name = json_string_value(json_object_get(row, "name"));
         if (name)
             topt_near_try(near, name);
+        same += name && !strcmp(name, near->name);
     }
     topt_near_words(near, buf);
     json_decref(list);
+    return same;
 }
 
 int find_model(const struct request *q, const char *key, char **ret_id, char **ret_name,
@@ -124,7 +127,12 @@ int find_model(const struct request *q, const char *key, char **ret_id, char **r
     int rc = store_get_model(s, key, who, ret_id, ret_name, ret_doc, err);
     if (rc == 0 || err->code != TOPT_ERR_NOTFOUND)
         return rc;
-    try_names(store_list_models(s, who, &page, err), &near, meant);
+    if (try_names(store_list_models(s, who, &page, err), &near, meant) > 1)
+        return topt_fail(
+            err, TOPT_ERR_NOTFOUND,
+            "several models have the name '%.60s'; give the id of one (`topt "
+            "client models` lists them)",
+            key);
     return topt_fail(err, TOPT_ERR_NOTFOUND,
                      "no single model has the id or the name '%.60s'%s (`topt client "
                      "models` lists them)",

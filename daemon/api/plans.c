@@ -279,6 +279,8 @@ static int complete(const struct request *q, struct question *x, struct reply *r
         if (rc == 0)
             rc = topt_query_write(&o->query, TOPT_QUERY_PROBLEM, &problem, &source, &err);
         topt_text_add(&t, " model=%s;", o->model_name); /* a plan holds it */
+        if (o->notes)                                   /* an answer holds them */
+            topt_text_add(&t, "notes=%s;", o->notes);
         if (o->memory_mill)
             topt_text_add(&t, "memory_mill=%lld;", (long long)o->memory_mill);
         if (!q->server->config->answers_are_shared) {
@@ -331,6 +333,7 @@ static struct reply after_read(struct request *q)
     x->is_checked = 1;
     if (read->is_question || (o->query.as_is && !*o->query.degrees))
         o->query = read->query;
+    o->notes = copy(read->notes);
     o->model_id = copy(read->model_id);
     o->model_name = copy(read->model_name);
     o->model = copy(read->model);

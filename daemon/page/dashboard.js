@@ -338,7 +338,7 @@ function measured(c) {
 function besideRun(r, a) {
   const times = r.time_ns / a.time_ns;
   const than = times >= 1.005 ? `The plan is ${digits(times)} times as fast.` : times <= 0.995 ? `It is ${digits(1 / times)} times as fast as the plan.` : "It is as fast as the plan.";
-  return el("p", { id: "run" }, `The run as it is: ${r.strategy}. It takes ${time(r.time_ns)} a step and ${bytes(r.memory_bytes)} per GPU (${r.verdict}). ${than}`);
+  return el("p", { id: "run" }, `The run as it is: ${r.strategy}. It takes ${time(r.time_ns)} a step and ${bytes(r.memory_bytes)} per GPU (${r.verdict}). ${than}${(r.notes || []).map(n => ` Note: ${n}.`).join("")}`);
 }
 function show(a) {
   $("said").replaceChildren(...job(a),
@@ -355,7 +355,7 @@ function show(a) {
     copyable("plan", a.plan_id, "plan"),
     downloads(a.plan_id),
     ...(a.pinned === false ? [el("p", { class: "bad" }, "The server had no room to keep this plan: its number will not be found later.")] : []),
-    el("p", { class: "soft" }, rests(a), a.job && a.job.not_searched ? ` Not tried: ${a.job.not_searched}.` : ""));
+    el("p", { class: "soft" }, rests(a), a.job && a.job.not_searched ? ` Not tried: ${a.job.not_searched}.` : "", a.job && a.job.note ? ` Note: ${a.job.note}.` : ""));
 }
 /* An answer about several groups of unlike GPUs together: stages that lie on them, or what each takes of the batch and the state. */
 const several = a => Boolean(a.choices && !a.group && a.feasible);

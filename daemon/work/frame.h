@@ -22,11 +22,11 @@
 
 enum frame_type {
     /* is it a question, the question beside it or "", name, body
-     *   ->  the question in it or "", model id, name, document (or none of these) */
+     *   ->  the question in it or "", notes of a run as JSON or "", model id, name, document (or none of these) */
     FRAME_READ = 1,
     FRAME_CHECK, /* question  ->  nothing */
     /* question, model id, name, document, hw id, document, threads, table bytes, thousandths of
-     * memory, the problem's name
+     * memory, the problem's name, notes of a run as JSON or ""
      *   ->  feasible, answer, plan id, plan, was there a search, was it stopped */
     FRAME_PLAN,
     FRAME_FACTS,   /* name, document  ->  facts as numbers */

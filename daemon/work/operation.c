@@ -38,7 +38,7 @@ void operation_destroy(void *operation)
     if (!o)
         return;
     char *const owned[] = {o->body,  o->name, o->model_id, o->model_name, o->model,
-                           o->hw_id, o->hw,   o->text,     o->problem};
+                           o->hw_id, o->hw,   o->text,     o->notes,      o->problem};
     store_answer_fini(&o->found);
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
@@ -174,8 +174,9 @@ static int take_result(struct operation *o, struct frame *reply, struct topt_err
 {
     switch (o->kind) {
     case OPERATION_READ:
-        drop(&o->model_id), drop(&o->model_name), drop(&o->model);
+        drop(&o->notes), drop(&o->model_id), drop(&o->model_name), drop(&o->model);
         return take_query(reply, &o->query, err) < 0 ||
+                       take_text(reply, &o->notes, err) < 0 ||
                        take_text(reply, &o->model_id, err) < 0 ||
                        take_text(reply, &o->model_name, err) < 0 ||
                        take_text(reply, &o->model, err) < 0
@@ -230,6 +231,7 @@ static int put_question(struct operation *o, const struct operation_limits *l,
     frame_put_int(f, l->max_table_bytes);
     frame_put_int(f, o->memory_mill);
     frame_put_text(f, o->problem);
+    frame_put_text(f, o->notes);
     return 0;
 }
 

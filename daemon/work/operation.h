@@ -51,6 +51,9 @@ struct operation {
     int is_drawn; /* LAUNCH: the schedule of its pipeline stages, as SVG */
     int64_t
         memory_mill; /* PLAN: thousandths that its memory counts for, above 1000; 0: as computed */
+    char *
+        notes; /* READ of a run's script finds what is taken otherwise than it says, a list as JSON, which PLAN puts
+                    beside the run; NULL: nothing is */
     char *problem; /* PLAN: the same of the problem, whose memo a worker keeps */
     /* FACTS, and READ where 'wants_facts', find them. */
     int wants_facts;

@@ -73,6 +73,7 @@ static int take_question(const json_t *doc, struct frame *reply, const char **re
     memcpy(name, q.name, sizeof name);
     if (put_query(&q, reply, ret_source, err) < 0)
         return -1;
+    frame_put_text(reply, ""); /* no script, no notes */
     return model ? put_model(model, name, reply, ret_source, err) : 0;
 }
 
@@ -92,24 +93,36 @@ static int read_question(const char *body, size_t len, struct frame *reply,
     return rc;
 }
 
+/* What a run's script says into the question, and what is taken otherwise. */
+static int put_run(const char *body, size_t len, const char *name, struct topt_query *q,
+                   struct frame *reply, const char **ret_source, struct topt_error *err)
+{
+    json_t *notes;
+    if (planner_take_run(body, len, name, q, &notes, ret_source, err) < 0)
+        return -1;
+    char *text = json_array_size(notes) ? topt_json_text(notes, 0) : NULL;
+    int rc = json_array_size(notes) && !text ? topt_nomem(err, NULL)
+                                             : put_query(q, reply, ret_source, err);
+    frame_put_text(reply, text);
+    free(text);
+    json_decref(notes);
+    return rc;
+}
+
 /* The model's file, of so many samples and positions. */
 static int read_file(const char *body, size_t len, const char *name, struct topt_query *q,
                      struct frame *reply, const char **ret_source, struct topt_error *err)
 {
-    int is_run = q->as_is && !*q->degrees; /* else they are said beside the model */
-    if (is_run &&
-        planner_take_run(body, len, *name ? name : "the script", q, ret_source, err) < 0)
+    if (!q->as_is || *q->degrees) { /* else they are said beside the model */
+        frame_put_text(reply, "");  /* no question is in it, and no notes */
+        frame_put_text(reply, "");
+    } else if (put_run(body, len, *name ? name : "the script", q, reply, ret_source,
+                       err) < 0) {
         return -1;
+    }
     json_t *doc = parse_model(body, len, *name ? name : "the model", q->batch, q->seq,
                               ret_source, err);
-    if (!doc)
-        return -1;
-    int rc = 0;
-    if (is_run)
-        rc = put_query(q, reply, ret_source, err);
-    else
-        frame_put_text(reply, ""); /* no question is in it */
-    rc = rc ? rc : put_model(doc, name, reply, ret_source, err);
+    int rc = doc ? put_model(doc, name, reply, ret_source, err) : -1;
     json_decref(doc);
     return rc;
 }
@@ -285,6 +298,7 @@ static int do_plan(struct planner *planner, struct frame *request, struct watch 
     pq.max_table_bytes = frame_get_int(request);
     pq.memory_mill = frame_get_int(request);
     pq.problem = frame_get_text(request);
+    pq.notes = frame_get_text(request);
     int rc = planner_answer(planner, &pq, &found, err);
     if (rc < 0 && err->code == TOPT_ERR_USAGE && *q.pin &&
         !strncmp(err->text, "--pin", 5))

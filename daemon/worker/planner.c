@@ -102,12 +102,14 @@ int planner_check_query(const struct topt_query *q, const char **ret_source,
 }
 
 int planner_take_run(const char *bytes, size_t len, const char *what,
-                     struct topt_query *q, const char **ret_source,
+                     struct topt_query *q, json_t **ret_notes, const char **ret_source,
                      struct topt_error *err)
 {
     *ret_source = "model";
     json_t *run = topt_run_read(bytes, len, what, q->ngpus == 1 ? q->gpus[0] : 0, err);
     int rc = run ? topt_run_ask(run, q, ret_source, err) : -1;
+    if (!rc)
+        *ret_notes = json_incref(json_object_get(run, "notes"));
     json_decref(run);
     return rc;
 }
@@ -272,10 +274,14 @@ static int plan_beside_run(struct planner *p, const struct planner_question *q,
     if (!m)
         return topt_nomem(err, NULL);
     int rc = topt_plan_beside_run(&r, run, m, ret, err);
-    if (!rc)
-        topt_run_put_question(json_object_get(*ret, "as_is"), q->query);
     kept_trim(&p->memos);
-    return rc;
+    if (rc)
+        return -1;
+    json_t *as_is = json_object_get(*ret, "as_is");
+    topt_run_put_question(as_is, q->query);
+    if (*q->notes)
+        json_object_set_new(as_is, "notes", json_loads(q->notes, 0, NULL));
+    return 0;
 }
 
 static int ask(struct planner *p, const struct planner_question *q,

@@ -37,9 +37,10 @@ json_t *planner_model_document(const char *bytes, size_t len, const char *what,
 int planner_check_query(const struct topt_query *q, const char **ret_source,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Take what the script of a run says into a question (topt_run_ask). */
+/* Take what the script of a run says into a question (topt_run_ask); '*ret_notes', a new reference, is a list of what is
+ * taken otherwise than it says. */
 int planner_take_run(const char *bytes, size_t len, const char *what,
-                     struct topt_query *q, const char **ret_source,
+                     struct topt_query *q, json_t **ret_notes, const char **ret_source,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The schedule of a plan's pipeline stages as SVG (new); INFEASIBLE where it has none. */
@@ -73,6 +74,7 @@ struct planner_question {
     /* Names the question's problem, of whoever asks: other questions of the same name differ from it
      * in nothing that a strategy's costs depend on. */
     const char *problem;
+    const char *notes; /* of a run's script, a list as JSON; "": none */
     int *searched; /* gets 1 where something had to be searched, else 0; may be NULL */
 };
 

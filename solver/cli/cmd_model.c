@@ -153,6 +153,9 @@ static int inspect_json(const struct topt_model *m, const struct topt_model_stat
     if (doc)
         json_object_set_new(doc, "model_flops_per_sample",
                             json_integer(s->model_flops_per_sample));
+    if (doc)
+        json_object_set_new(doc, "masked_flops_per_sample",
+                            json_integer(s->masked_flops_per_sample));
     if (doc && m->note)
         json_object_set_new(doc, "note", json_string(m->note));
     if (doc && m->train)
@@ -306,6 +309,10 @@ static void inspect_text(const struct topt_model *m, const struct topt_model_sta
         "  model FLOPs per sample   %s: as MFU counts them, 3 x the products of forward, "
         "attention without its mask\n",
         in_powers(s->model_flops_per_sample, a, sizeof a));
+    if (s->masked_flops_per_sample < s->model_flops_per_sample)
+        printf("                           %s without what the mask of attention leaves "
+               "out\n",
+               in_powers(s->masked_flops_per_sample, a, sizeof a));
     printf("  activations per sample   %s in bf16, %s in f32, saved for backward\n",
            topt_show_bytes(s->activation_bytes_per_sample / 2, a, sizeof a),
            topt_show_bytes(s->activation_bytes_per_sample, b, sizeof b));

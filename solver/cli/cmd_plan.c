@@ -163,7 +163,7 @@ static int put_answer(const struct topt_question *q, const json_t *answer,
         topt_show_rows(json_object_get(answer, "tried"), json_object_get(answer, "job"),
                        TOPT_ROWS_BY_BATCH);
     topt_show_plan(answer, q->a.output);
-    topt_show_notes(
+    topt_show_lacking(
         q->model,
         !strcmp(topt_json_words_at(json_object_get(answer, "job"), "framework"), "topt"));
     return 0;

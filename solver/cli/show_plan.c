@@ -46,10 +46,8 @@ static void put_words(const char *heading, const char *text)
     put(&t);
 }
 
-void topt_show_notes(const struct topt_model *m, int own)
+void topt_show_lacking(const struct topt_model *m, int own)
 {
-    if (m->note)
-        put_words("note", m->note);
     if (m->plan_only && own) {
         struct topt_text t = {0};
         topt_text_add(&t, "cannot train this model: it has no kernel for %s",

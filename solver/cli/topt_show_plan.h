@@ -16,7 +16,7 @@ void topt_show_question(const json_t *answer);
 void topt_show_lacks(const json_t *answer);
 /* Rows of alternatives, or of answers for several batches or kinds of hardware. */
 void topt_show_rows(const json_t *rows, const json_t *job, enum topt_rows_by by);
-/* Show the model's notes for whoever runs the plan; 'own': by topt run, which may lack kernels. */
-void topt_show_notes(const struct topt_model *m, int own);
+/* Say which kernels 'topt run' lacks for the model; 'own': the plan is for it. */
+void topt_show_lacking(const struct topt_model *m, int own);
 
 #endif

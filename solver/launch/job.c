@@ -253,6 +253,11 @@ int64_t topt_job_zero(const struct job *j)
     return j->dp > 1 || j->zero > least ? j->zero : least;
 }
 
+int64_t topt_job_sharers(const struct job *j)
+{
+    return j->dp * j->cp;
+}
+
 int topt_job_even_stages(const struct job *j)
 {
     for (size_t i = 1; i < json_array_size(j->layers); i++)

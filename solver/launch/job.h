@@ -95,6 +95,8 @@ enum {
 /* The level of sharding to be said: on one data parallel rank what rests on the host is still that of a sharded
  * parameter. */
 int64_t topt_job_zero(const struct job *j);
+/* The ranks that share what is sharded over replicas: context ranks have the same parameters as data ranks. */
+int64_t topt_job_sharers(const struct job *j);
 
 const char *topt_job_precision(enum job_precision p);
 /* Does it compute in a type of two bytes beside weights in f32? */

@@ -531,44 +531,35 @@ static int answer(const struct target *t, const struct job *j, const struct shee
 /* The numbers of the plan as variables, all but how it is started. */
 static json_t *plan_numbers(const struct job *j)
 {
-    char number[24];
-    const struct {
-        const char *name;
-        int64_t value;
-    } numbers[] = {{"TOPT_GPUS", j->gpus},
-                   {"TOPT_NODES", j->nodes},
-                   {"TOPT_GPUS_PER_NODE", j->per_node},
-                   {"TOPT_DP", j->dp},
-                   {"TOPT_TP", j->tp},
-                   {"TOPT_PP", j->pp},
-                   {"TOPT_VP", j->vp},
-                   {"TOPT_FSDP", j->zero},
-                   {"TOPT_RECOMPUTE", j->recompute},
-                   {"TOPT_MICRO_BATCH", j->micro},
-                   {"TOPT_ACCUMULATION", j->steps},
-                   {"TOPT_BATCH", j->batch},
-                   {"TOPT_SEQ", j->seq}};
-    json_t *e = json_object();
-    json_object_set_new(e, "TOPT_PLAN_ID", json_string(j->id));
-    json_object_set_new(e, "TOPT_FRAMEWORK", json_string(j->framework));
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        snprintf(number, sizeof number, "%lld", (long long)numbers[i].value);
-        json_object_set_new(e, numbers[i].name, json_string(number));
-    }
-    if (!j->per_node)
-        json_object_del(e, "TOPT_GPUS_PER_NODE");
     const struct {
         const char *name;
         int64_t value;
         int is_there;
-    } some[] = {{"TOPT_CP", j->cp, j->cp > 1},
-                {"TOPT_EP", j->ep, j->ep > 1},
-                {"TOPT_ETP", j->etp, j->ep > 1},
-                {"TOPT_SHARD", j->shard, j->shard < j->dp}};
-    for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
-        snprintf(number, sizeof number, "%lld", (long long)some[i].value);
-        if (some[i].is_there)
-            json_object_set_new(e, some[i].name, json_string(number));
+    } numbers[] = {{"TOPT_GPUS", j->gpus, 1},
+                   {"TOPT_NODES", j->nodes, 1},
+                   {"TOPT_GPUS_PER_NODE", j->per_node, j->per_node > 0},
+                   {"TOPT_DP", j->dp, 1},
+                   {"TOPT_TP", j->tp, 1},
+                   {"TOPT_PP", j->pp, 1},
+                   {"TOPT_VP", j->vp, 1},
+                   {"TOPT_FSDP", j->zero, 1},
+                   {"TOPT_RECOMPUTE", j->recompute, 1},
+                   {"TOPT_MICRO_BATCH", j->micro, 1},
+                   {"TOPT_ACCUMULATION", j->steps, 1},
+                   {"TOPT_BATCH", j->batch, 1},
+                   {"TOPT_SEQ", j->seq, 1},
+                   {"TOPT_CP", j->cp, j->cp > 1},
+                   {"TOPT_EP", j->ep, j->ep > 1},
+                   {"TOPT_ETP", j->etp, j->ep > 1},
+                   {"TOPT_SHARD", j->shard, j->shard < j->dp}};
+    json_t *e = json_object();
+    json_object_set_new(e, "TOPT_PLAN_ID", json_string(j->id));
+    json_object_set_new(e, "TOPT_FRAMEWORK", json_string(j->framework));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        char number[24];
+        snprintf(number, sizeof number, "%lld", (long long)numbers[i].value);
+        if (numbers[i].is_there)
+            json_object_set_new(e, numbers[i].name, json_string(number));
     }
     json_object_set_new(e, "TOPT_PRECISION",
                         json_string(topt_job_precision(j->precision)));

@@ -110,14 +110,15 @@ static void write_parallel(const struct job *j, struct topt_text *t)
     number(t, "--micro-batch-size", j->micro);
     number(t, "--global-batch-size", j->batch);
     flag(t,
-         (j->zero == 1 && j->dp > 1) || j->low_params || j->offload & JOB_HOST_STATES ||
-             !strcmp(j->optimizer, "adamw_bf16"),
+         (j->zero == 1 && topt_job_sharers(j) > 1) || j->low_params ||
+             j->offload & JOB_HOST_STATES || !strcmp(j->optimizer, "adamw_bf16"),
          "--use-distributed-optimizer");
     write_offload(j, t);
     if (j->shard < j->dp)
         number(t, "--num-distributed-optimizer-instances", j->dp / j->shard);
-    flag(t, j->dp > 1 && j->overlap, "--overlap-grad-reduce");
-    flag(t, j->dp > 1 && j->overlap && j->zero == 1, "--overlap-param-gather");
+    flag(t, topt_job_sharers(j) > 1 && j->overlap, "--overlap-grad-reduce");
+    flag(t, topt_job_sharers(j) > 1 && j->overlap && j->zero == 1,
+         "--overlap-param-gather");
     if (*j->modules) {
         topt_text_add(t,
                       " \\\n    --recompute-granularity selective --recompute-modules ");
@@ -268,7 +269,7 @@ static int check(const struct job *j, struct topt_error *err)
     if (topt_job_trains_all(j, "Megatron-LM", err) ||
         topt_job_splits(j, "megatron", 1, err))
         return -1;
-    if (j->dp > 1 && j->zero > 1)
+    if (topt_job_sharers(j) > 1 && j->zero > 1)
         return topt_job_refuse(
             j, "megatron", err,
             "Megatron-LM shards optimizer states at most, and this plan "

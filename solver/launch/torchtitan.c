@@ -155,10 +155,16 @@ static void write_stages(const struct job *j, struct topt_text *t)
     topt_text_add(t, "    config.parallelism.module_fqns_per_model_part = [\n");
     for (int64_t i = 0; i < n; i++) {
         json_int_t layers = json_integer_value(json_array_get(j->layers, (size_t)i));
-        topt_text_add(t, "        [%s", i ? "" : "\"tok_embeddings\", ");
-        topt_text_add(t, "*(f\"layers.{i}\" for i in range(%lld, %lld))",
-                      (long long)layer, (long long)(layer + layers));
-        topt_text_add(t, "%s],\n", i == n - 1 ? ", \"norm\", \"lm_head\"" : "");
+        int last = i == n - 1;
+        topt_text_add(t, "        [%s%s", i ? "" : "\"tok_embeddings\"",
+                      !i && (layers || last) ? ", " : "");
+        if (layers == 1)
+            topt_text_add(t, "\"layers.%lld\"", (long long)layer);
+        else if (layers)
+            topt_text_add(t, "*(f\"layers.{i}\" for i in range(%lld, %lld))",
+                          (long long)layer, (long long)(layer + layers));
+        topt_text_add(t, "%s%s],\n", last && layers ? ", " : "",
+                      last ? "\"norm\", \"lm_head\"" : "");
         layer += layers;
     }
     topt_text_add(t, "    ]\n");
@@ -281,12 +287,12 @@ static int check(const struct job *j, struct topt_error *err)
     if (j->cuda_graphs && j->pp > 1)
         return topt_job_refuse(j, "torchtitan --pipeline 1", err,
                                "torchtitan has no CUDA graphs over pipeline stages");
-    if (j->dp > 1 && j->zero == 1)
+    if (topt_job_sharers(j) > 1 && j->zero == 1)
         return topt_job_refuse(
             j, "torchtitan", err,
             "torchtitan does not shard optimizer states alone (ZeRO-1)");
     /* torch/distributed/pipelining/stage.py, backward_maybe_with_nosync() */
-    if (j->pp > 1 && j->zero == 3 && j->dp > 1)
+    if (j->pp > 1 && j->zero == 3 && topt_job_sharers(j) > 1)
         return topt_job_refuse(j, "torchtitan", err,
                                "stages keep parameters and gradients whole between "
                                "micro-batches, for which this plan has no memory: plan "
@@ -304,7 +310,7 @@ static void remarks(const struct job *j, struct sheet *s)
                              "the plan's Adam");
     if (j->steps > 1 && j->pp == 1 && j->zero == 2)
         topt_sheet_differs(s, "parameters are gathered anew in each micro-batch");
-    if (j->steps > 1 && j->pp == 1 && j->zero < 2 && j->dp > 1)
+    if (j->steps > 1 && j->pp == 1 && j->zero < 2 && topt_job_sharers(j) > 1)
         topt_sheet_differs(s, "gradients are reduced in each micro-batch");
 }
 

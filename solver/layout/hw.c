@@ -968,6 +968,11 @@ double topt_hw_peak(const struct topt_hw *hw, enum topt_dtype t)
     return (unsigned)t < TOPT_DTYPE_COUNT ? hw->flops[t] : 0;
 }
 
+double topt_hw_peak_taken(const struct topt_hw *hw, enum topt_dtype t)
+{
+    return topt_hw_has_dtype(hw, t) ? hw->flops[rated_as(hw, t)] : 0;
+}
+
 double topt_hw_network(const struct topt_hw *hw)
 {
     return hw->cluster.any.otherwise;

@@ -118,8 +118,8 @@ double topt_hw_mean_peak(const struct topt_hw *hw, enum topt_dtype t)
     double sum = 0;
     int devices = 0;
     for (int i = 0; i < topt_hw_groups(hw); i++) {
-        sum += topt_hw_group_devices(hw, i) * topt_hw_peak(topt_hw_group(hw, i), t);
+        sum += topt_hw_group_devices(hw, i) * topt_hw_peak_taken(topt_hw_group(hw, i), t);
         devices += topt_hw_group_devices(hw, i);
     }
-    return devices ? sum / devices : topt_hw_peak(hw, t);
+    return devices ? sum / devices : topt_hw_peak_taken(hw, t);
 }

@@ -144,6 +144,8 @@ int topt_hw_has_gpus(const struct topt_hw *hw);
 int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t);
 /* Peak operations a second; 0 where the profile has no figures of the type itself. */
 double topt_hw_peak(const struct topt_hw *hw, enum topt_dtype t);
+/* ... those of the type that stands for it, as topt_hw_has_dtype() says; 0 where the device does not have it. */
+double topt_hw_peak_taken(const struct topt_hw *hw, enum topt_dtype t);
 /* Bytes a second of a node's network, 0 without one; and of a device inside its node. */
 double topt_hw_network(const struct topt_hw *hw);
 double topt_hw_bus(const struct topt_hw *hw);

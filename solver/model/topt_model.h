@@ -903,10 +903,11 @@ int topt_op_keeps(const struct topt_model *m, const struct topt_op *op, int oper
  * backward.  model_flops_per_sample is the numerator of model FLOPs utilization (PaLM, Chowdhery et
  * al. 2022, appendix B): three times the matrix products of forward, as if all parameters were
  * trained, attention over all positions in reach of a query, causal or not.  It counts neither
- * recomputation nor elementwise work. */
+ * recomputation nor elementwise work.  masked_flops_per_sample is the same with attention over what a
+ * mask leaves, half of it where that is causal. */
 struct topt_model_stats {
     int64_t parameters, trained; /* all of them; those that are not frozen */
-    int64_t operators, flops_per_sample, model_flops_per_sample,
+    int64_t operators, flops_per_sample, model_flops_per_sample, masked_flops_per_sample,
         activation_bytes_per_sample;
     int images; /* samples are images, without a sequence */
 };

@@ -251,7 +251,11 @@ static void explain_heads(struct topt_text *out, const json_t *job, int tokens, 
         topt_text_add(out, "GPU-h/1%s: GPU-hours per %s %s%s", tokens ? "B" : "M",
                       tokens ? "billion" : "million",
                       tokens ? "tokens" : topt_rates_samples(job), mfu ? "; " : "");
-    topt_text_add(out, "%s)\n", mfu ? "MFU: model FLOPs utilization" : "");
+    topt_text_add(out, "%s)\n",
+                  !mfu ? ""
+                  : topt_rates_mask_tells(job)
+                      ? "MFU: model FLOPs utilization, masked attention counted, too"
+                      : "MFU: model FLOPs utilization");
 }
 
 void topt_text_of_rows(struct topt_text *out, const json_t *rows, const json_t *job,
@@ -729,6 +733,14 @@ static void show_as_is(struct topt_text *out, const json_t *a)
         topt_text_of_words(out, i ? "" : "taken", json_string_value(note));
 }
 
+/* What is not as in the model that was imported. */
+static void show_note(struct topt_text *out, const json_t *a)
+{
+    const char *note = topt_json_words_at(json_object_get(a, "job"), "note");
+    if (*note)
+        topt_text_of_words(out, "note", note);
+}
+
 void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
 {
     const json_t *rows = json_object_get(a, "alternatives");
@@ -736,6 +748,7 @@ void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
     if (!json_is_true(json_object_get(a, "feasible"))) {
         show_as_is(out, a);
         show_infeasible(out, a);
+        show_note(out, a);
         return;
     }
     if (json_array_size(rows))
@@ -760,6 +773,7 @@ void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
     topt_text_of_lacks(out, a);
     topt_text_of_claim(out, a);
     show_next(out, a, path);
+    show_note(out, a);
 }
 
 /* ---- claims and notes -------------------------------------------------------------- */

@@ -7,11 +7,16 @@
 #include "topt_json.h"
 #include "topt_totals.h"
 
+/* Both ways to count attention are told where a causal mask takes a tenth of the model FLOPs, which it does
+ * where attention is a fifth of them. */
+static const double TELLING = 0.9;
+
 void topt_rates_put(json_t *row, const json_t *job)
 {
     double seconds = topt_json_number_at(row, "time_ns") / 1e9,
            gpus = topt_json_number_at(row, "gpus"), seq = topt_json_number_at(job, "seq"),
            flops = topt_json_number_at(job, "model_flops_per_sample"),
+           masked = topt_json_number_at(job, "masked_flops_per_sample"),
            peak = topt_json_number_at(job, "peak_flops");
     const json_t *own = json_object_get(row, "batch");
     double batch = own ? json_number_value(own) : topt_json_number_at(job, "batch");
@@ -28,7 +33,15 @@ void topt_rates_put(json_t *row, const json_t *job)
                         json_real(1e6 / samples * gpus / 3600));
     if (flops > 0 && peak > 0)
         json_object_set_new(row, "mfu", json_real(samples * flops / gpus / peak));
+    if (masked > 0 && masked < flops && peak > 0)
+        json_object_set_new(row, "mfu_masked", json_real(samples * masked / gpus / peak));
     topt_totals_put_row(row, json_object_get(job, "training"), batch, gpus);
+}
+
+int topt_rates_mask_tells(const json_t *job)
+{
+    return topt_json_number_at(job, "masked_flops_per_sample") <
+           TELLING * topt_json_number_at(job, "model_flops_per_sample");
 }
 
 void topt_rates_put_all(json_t *answer)
@@ -83,6 +96,10 @@ void topt_rates_text(struct topt_text *out, const json_t *row, const json_t *job
     topt_text_add(out, "%s %s/s", topt_rates_number(rate, a), unit);
     if (gpus > 1)
         topt_text_add(out, ", %s %s/s per GPU", topt_rates_number(rate / gpus, b), unit);
-    if (json_object_get(row, "mfu"))
-        topt_text_add(out, ", MFU %.1f %%", 100 * topt_json_number_at(row, "mfu"));
+    double mfu = 100 * topt_json_number_at(row, "mfu"),
+           masked = 100 * topt_json_number_at(row, "mfu_masked");
+    if (mfu > 0)
+        topt_text_add(out, ", MFU %.1f %%", mfu);
+    if (masked > 0 && masked < TELLING * mfu)
+        topt_text_add(out, " (%.1f %% without masked attention)", masked);
 }

@@ -80,12 +80,13 @@ int planner_schedule(const char *plan, char **ret_svg, struct topt_error *err)
 }
 
 int planner_take_run(const char *bytes, size_t len, const char *what,
-                     struct topt_query *q, const char **ret_source,
+                     struct topt_query *q, json_t **ret_notes, const char **ret_source,
                      struct topt_error *err)
 {
     (void)bytes;
     (void)len;
     (void)q;
+    (void)ret_notes;
     *ret_source = "model";
     return topt_fail(err, TOPT_ERR_INVAL, "%s is no run", what);
 }

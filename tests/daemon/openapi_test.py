@@ -456,6 +456,18 @@ def exercise(server):
     beside = ask("POST", "/v1/plan?hw=lab-cpu&as_is=true&name=run", run)
     ok(beside.status == 200 and beside.json["gpus"] == 2 and beside.json["as_is"]["uniform"]["tp"] == 2 and beside.json["time_ns"] <= beside.json["as_is"]["time_ns"],
        "a script that is sent as it is has the best plan beside it", beside.text[:500])
+    ok("notes" not in beside.json["as_is"], "and no note where all is taken as it says", beside.text[:500])
+    noted = run.strip() + " --exp-avg-dtype bf16\n"
+    for again in "at first", "and kept":
+        beside = ask("POST", "/v1/plan?hw=lab-cpu&as_is=true&name=run", noted)
+        ok(beside.status == 200 and any("--exp-avg-dtype" in note for note in beside.json["as_is"]["notes"]),
+           f"what is taken otherwise than the script says is noted, {again}", beside.text[:500])
+    for layers in 3, 5:
+        ask("POST", f"/v1/plan?{small}&name=twice", json.dumps(dict(LLAMA, num_hidden_layers=layers)))
+    several = ask("POST", "/v1/plan?model_id=twice&hw=lab-cpu")
+    ok(several.status == 404 and "several models have the name 'twice'; give the id of one" in several.text, "a name of several models asks for an id", several.text)
+    quantized = ask("POST", f"/v1/plan?{small}&name=quantized", json.dumps(dict(LLAMA, quantization_config={"quant_method": "fp8"})))
+    ok(quantized.status == 200 and "quantization_config is ignored" in quantized.json["job"]["note"], "what is not as in the model's file is noted", quantized.text[:500])
     none = ask("POST", "/v1/plan?hw=lab-cpu&as_is=true", json.dumps(LLAMA))
     ok(none.status == 400 and "no ds_config.json" in none.text, "a model alone is no run", none.text)
     for path in f"/v1/plans/{plan}", f"/v1/models/{model}", f"/v1/hardware/{hw}":

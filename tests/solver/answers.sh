@@ -35,10 +35,19 @@ holds '(6 * 7504658432 * 4096 + 12 * 32 * 32 * 128 * 4096 * 4096) as $flops | .j
     all(., .alternatives[]; (.mfu * .gpus * 312e12 * .time_ns / 1e9 / 64 / $flops - 1 | fabs) < 1e-9 and
         (.tokens_per_second_per_gpu * .gpus * .time_ns / 1e9 / 64 / 4096 - 1 | fabs) < 1e-9)'
 check "MFU by its definition, and tokens a second of each GPU: $(jq -c '[.mfu, .tokens_per_second_per_gpu]' out)"
+holds '(6 * 7504658432 * 4096 + 6 * 32 * 32 * 128 * 4096 * 4096) as $half | .job as $job |
+    $job.masked_flops_per_sample == $half and all(., .alternatives[]; (.mfu_masked / .mfu - $half / $job.model_flops_per_sample | fabs) < 1e-9)' &&
+    "$topt" plan "$model" --hw a100-80-dgx --batch 64 --seq 4096 --gpus 8 >text 2>err && ! grep -q 'masked' text &&
+    "$topt" plan "$model" --hw a100-80-dgx --batch 64 --seq 16384 --gpus 8 -o masked.json >text 2>err && grep -q 'MFU [0-9.]* % ([0-9.]* % without masked attention)' text &&
+    "$topt" explain masked.json >text 2>err && grep -q 'without masked attention' text
+check "beside it, without what a causal mask leaves out, which is said where it is much: $(grep -o 'MFU.*' text)"
 echo '{"model_type": "gpt2", "n_layer": 128, "n_embd": 25600, "n_head": 160, "n_positions": 2048, "vocab_size": 51200}' >large.json
 "$topt" plan large.json --hw a100-80-dgx --batch 64 --seq 2048 --gpus 8 >text 2>err
 grep -q '^large (1.01 T parameters)' text
 check "parameters in three digits: $(head -1 text)"
+"$topt" plan "$model" --hw h100-80-dgx --precision fp16-mixed --framework megatron --batch 64 --seq 4096 --gpus 8 --json >out 2>err &&
+    holds '.job.peak_flops == 989e12 and .mfu > 0'
+check "MFU in fp16, whose peak is that of bf16 where the profile has none: $(jq .mfu out)"
 ask --train lora && holds '(.mfu or .job.model_flops_per_sample | not) and .tokens_per_second > 0'
 check "no MFU where parameters are frozen"
 echo '{"model_type": "mixtral", "hidden_size": 1024, "intermediate_size": 2048, "num_hidden_layers": 2, "num_attention_heads": 8,
@@ -221,6 +230,11 @@ check "experts are shared out over $(jq -r .uniform.ep out) GPUs: $(jq -r .strat
     ! "$topt" plan $moe --framework deepspeed --expert 8 >out 2>err && grep -q 'no expert parallelism of deepspeed' err &&
     ! "$topt" plan $moe --framework torchtitan --expert-tensor 2 >out 2>err && grep -q 'torchtitan does not split experts' err
 check "experts that are not shared out so: $(cat err)"
+# shellcheck disable=SC2086
+! "$topt" plan $moe --framework megatron --degrees ep=8,etp=4,tp=2 >out 2>err && grep -q 'etp=4 is more than tp=2' err &&
+    ! "$topt" plan moe.json --hw h100-80-dgx --batch 512 --seq 4096 --gpus 16 --framework megatron --degrees pp=4,ep=8 >out 2>err &&
+    grep -q 'ep=8 x etp=1 does not divide the 4 GPUs of a pipeline stage' err
+check "degrees of experts that there are not: $(cat err)"
 # Modules that predict further tokens, which the last stage has.
 "$topt" plan "$model" --framework megatron --hw h100-80-dgx --gpus 8 --batch 64 --degrees pp=4,recompute=0 --mtp 1 --json >out 2>err &&
     jq .plan out >mtp-plan.json && "$topt" launch mtp-plan.json >launched 2>err && grep -q -e "--mtp-num-layers 1" launched &&
@@ -265,15 +279,22 @@ not_so "--degrees tp=8,tp=4" "tp is given twice"
 not_so "--degrees tp" "tp has no value"
 not_so "--gpus 1024 --degrees tp=8,pp=8 --pipeline 4" "pp=8 contradicts --pipeline 4"
 not_so "--gpus 512 --degrees tp=8,pp=8,dp=16" "tp=8 x pp=8 x dp=16 is 1024 GPUs, not 512"
-not_so "--gpus 1024 --degrees tp=24" "tp=24 is 24, which does not divide 1024 GPUs"
+not_so "--gpus 1024 --degrees tp=24" "degrees: tp=24 does not divide 1024 GPUs; ask for another number of GPUs"
+not_so "--gpus 1024 --degrees tp=8,pp=3,cp=1" "tp=8 x pp=3 = 24 does not divide 1024 GPUs"
+not_so "--gpus 768 --degrees tp=64" "tp=64 does not divide the 96 heads of attention"
+not_so "--gpus 896 --degrees tp=8,pp=1,cp=1,mbs=1" "896 GPUs / (tp=8) = 112 data parallel ranks with mbs=1 do not divide the batch of 1536; take a --batch that is a multiple of 112"
+not_so "--gpus 1024 --batch 32 --degrees tp=8,pp=4,cp=1,mbs=1" "the batch of 32 is one micro-batch of mbs=1 for each of 32 data parallel ranks, and pipeline stages need several"
+not_so "--gpus 1024 --batch 192 --degrees tp=8,pp=4,vp=2,cp=1,mbs=1" "no schedule takes 6 micro-batches a step with pp=4 and vp=2"
+not_so "--degrees pp=5,even=1" "even=1 (equally many layers in each chunk, as in a script that lays out no stages): pp=5 is 5 chunks, which do not divide the model's 96 layers; take others"
+not_so "--framework deepspeed --pipeline 5" "pp=5: stages of DeepSpeed (ZeRO) have equally many layers, and 5 does not divide the model's 96"
 not_so "--gpus 1024 --degrees dp=8,mbs=5" "the batch of 1536 is no multiple of dp x mbs, 40"
 not_so "--gpus 1024 --degrees dp=16,mbs=1 --micro-batches 4" "are 96 micro-batches of a batch of 1536, not 4"
 not_so "--gpus 1024 --degrees zero=3" "Megatron-LM has no ZeRO-3"
 not_so "--degrees pp=1,vp=2" "chunks are of pipeline stages"
 not_so "--pipeline 1 --virtual-stages 2" "chunks are of pipeline stages; ask for --pipeline 2"
-not_so "--pipeline 48 --virtual-stages 4" "48 stages of so many chunks are more than the model's 96 layers"
-not_so "--framework deepspeed --degrees tp=2,pp=4" "DeepSpeed (ZeRO) splits no layer of pipeline stages"
-not_so "--gpus 96 --degrees tp=3" "no plan for 96 GPUs has these --degrees"
+not_so "--pipeline 48 --virtual-stages 4" "vp=4 (--virtual-stages): 48 stages of 4 chunks are 192 chunks, more than the model's 96 layers"
+not_so "--framework deepspeed --degrees tp=2,pp=4" "DeepSpeed (ZeRO) splits no layer of pipeline stages; leave out pp (--pipeline), or tp"
+not_so "--gpus 96 --degrees tp=3" "tp=3 neither divides a node's 8 GPUs nor is it a multiple of them"
 not_so "--degrees tp=64,pp=64,dp=64" "need 262144 GPUs, and there are 1024"
 # Positions of long sequences.
 long="70b.json --hw h100-80-dgx --batch 16 --seq 65536 --gpus 64"

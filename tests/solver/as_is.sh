@@ -113,7 +113,7 @@ not_so 'the file does not set $TP' unset.sh --as-is --hw a100-80-dgx
 sed 's/NODES=2/NODES=16/; s/--context/--c/; s/--sequence-parallel/--context-parallel-size 2/' small.sh >context.sh
 as_is context.sh --as-is --hw a100-80-dgx && holds '.as_is.uniform.cp == 2 and .as_is.uniform.dp == 4'
 check "context parallelism of a script"
-not_so "which does not divide 100 GPUs" run.sh --as-is --hw a100-80-dgx --gpus 100
+not_so "tp=8 x pp=16 = 128 does not divide 100 GPUs" run.sh --as-is --hw a100-80-dgx --gpus 100
 not_so "leave out --mode" run.sh --as-is --hw a100-80-dgx --mode profiling
 not_so "it is no ds_config.json" config.json --as-is --hw a100-80-dgx
 not_so "is no run" config.json --as-is "$root/tests/tap.sh" --hw a100-80-dgx
@@ -191,6 +191,11 @@ as_is config.json --as-is titan.sh --hw a100-80-dgx && holds '.gpus == 8 and .as
 check "a command line: $(jq -r .as_is.strategy out)"
 
 # Types of few bits, offloading and overlap: keys of files and options of releases before 2026, and of now.
+printf '#!/bin/sh\ntorchrun --nproc_per_node=8 -m torchtitan.train --parallelism.pipeline_parallel_degree 2 --parallelism.num_pp_microbatches 4 --training.num_tokens_per_microbatch_per_dp_rank 4096 --training.max_context_length 4096\n' >passes.sh
+as_is config.json --as-is passes.sh --hw h100-80-dgx && holds '.job.batch == 16 and .as_is.uniform.micro_batch == 1 and ([.as_is.notes[] | select(test("num_pp"))] == [])' &&
+    sed 's/--training.max/--training.num_tokens_per_train_step 131072 &/' passes.sh >more.sh && as_is config.json --as-is more.sh --hw h100-80-dgx &&
+    holds '.job.batch == 32 and ([.as_is.notes[] | select(test("steps of 4 micro-batches .num_pp_microbatches. are taken as one pass"))] | length == 1)'
+check "its micro-batches of a pipeline pass are a step, unless the step says more: $(jq -c .as_is.notes out)"
 cat titan.toml >eight.toml
 cat >>eight.toml <<'END'
 [model]

@@ -548,8 +548,9 @@ static struct topt_op without_mask(const struct topt_op *op, int64_t len[TOPT_MA
     return whole;
 }
 
-/* Three times the matrix products of forward: one for forward, two for backward. */
-static double op_model_flops(const struct topt_op *op)
+/* Three times the matrix products of forward: one for forward, two for backward; of attention all positions, or
+ * ('masked') those that its mask leaves. */
+static double op_model_flops(const struct topt_op *op, int masked)
 {
     double total = 0;
     for (const struct topt_step *s = op->spec->forward;
@@ -560,7 +561,7 @@ static double op_model_flops(const struct topt_op *op)
         if (s->kind != TOPT_STEP_KERNEL || s->dims ||
             topt_kernel_work(s->kernel) == TOPT_WORK_ELEMENTWISE)
             continue;
-        if (s->kernel == TOPT_K_ATTENTION_FWD)
+        if (s->kernel == TOPT_K_ATTENTION_FWD && !masked)
             all = without_mask(op, len);
         total += 3 * (double)op->spec->flops(&all, s->kernel, len) *
                  (s->loop ? (double)op->count[s->loop - 1] : 1);
@@ -602,7 +603,7 @@ int topt_op_keeps(const struct topt_model *m, const struct topt_op *op, int o, c
 void topt_model_kind_stats(const struct topt_model *m, const char *kind,
                            struct topt_model_stats *ret)
 {
-    double flops = 0, model_flops = 0, kept = 0;
+    double flops = 0, model_flops = 0, masked_flops = 0, kept = 0;
     *ret = (struct topt_model_stats){0};
     char *seen = calloc((size_t)m->ntensors + 1, 1);
     for (int i = 0; i < m->nops && seen; i++) {
@@ -610,7 +611,8 @@ void topt_model_kind_stats(const struct topt_model *m, const char *kind,
         int counts = !kind || !strcmp(op->spec->name, kind);
         ret->operators += counts;
         flops += counts ? op_flops(op) : 0;
-        model_flops += counts ? op_model_flops(op) : 0;
+        model_flops += counts ? op_model_flops(op, 0) : 0;
+        masked_flops += counts ? op_model_flops(op, 1) : 0;
         ret->images |= counts && m->seq <= 1 && !strcmp(op->spec->name, "image");
         for (int o = 0; o < op->spec->noperands; o++) {
             const struct topt_operand *x = &op->operand[o];
@@ -626,6 +628,7 @@ void topt_model_kind_stats(const struct topt_model *m, const char *kind,
     free(seen);
     ret->flops_per_sample = saturate(flops / (double)m->batch);
     ret->model_flops_per_sample = saturate(model_flops / (double)m->batch);
+    ret->masked_flops_per_sample = saturate(masked_flops / (double)m->batch);
     ret->activation_bytes_per_sample = saturate(kept / (double)m->batch);
 }
 

@@ -6,6 +6,7 @@
 #include "run.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,13 +159,15 @@ static void read_schedule(struct run *r, int64_t stages)
 /* Samples that a rank takes at once, and in a step, by the names of now and of before. */
 static int read_batch(struct run *r, int64_t stages, int64_t ranks)
 {
-    int64_t seq = 0, local = 0, global = 0, tokens = 0, micro = 1, step = 0;
+    int64_t seq = 0, local = 0, global = 0, tokens = 0, micro = 1, step = 0, pass = 1;
+    char note[120];
     if (whole(r, "training.seq_len", &seq) ||
         whole(r, "training.max_context_length", &seq) ||
         whole(r, "training.local_batch_size", &local) ||
         whole(r, "training.global_batch_size", &global) ||
         whole(r, "parallelism.pipeline_parallel_microbatch_size", &micro) ||
         whole(r, "training.num_tokens_per_microbatch_per_dp_rank", &tokens) ||
+        whole(r, "parallelism.num_pp_microbatches", &pass) ||
         whole(r, "training.num_tokens_per_train_step", &step))
         return -1;
     if (seq)
@@ -172,6 +175,17 @@ static int read_batch(struct run *r, int64_t stages, int64_t ranks)
     if (seq && tokens >= seq) {
         run_degree(r, "mbs", tokens / seq);
         global = step / seq;
+        pass = stages > 1 ? pass : 1;
+        local =
+            tokens / seq *
+            pass; /* of an accumulation step, which is a whole one unless that is said */
+        if (stages > 1 && global && r->gpus && r->gpus / ranks * local < global) {
+            snprintf(note, sizeof note,
+                     "accumulation steps of %lld micro-batches (num_pp_microbatches) are "
+                     "taken as one pass through the pipeline",
+                     (long long)pass);
+            run_note(r, note);
+        }
     } else if (local) {
         run_degree(r, "mbs", stages > 1 ? micro : local);
     }

@@ -299,7 +299,8 @@ int topt_answer_indivisible(const struct topt_planning *m, int64_t gpus,
              "a batch of %lld does not divide evenly over %lld GPUs; use --batch %s%lld",
              (long long)m->request->model->batch, (long long)gpus, less,
              (long long)nearest[1]);
-    if (no_plan(m->request, TOPT_FITS_NOT, why, ret, err))
+    if (topt_no_degrees(m, gpus, err) ||
+        no_plan(m->request, TOPT_FITS_NOT, why, ret, err))
         return -1;
     json_t *batches = json_array();
     for (int i = 0; i < 2; i++)
@@ -343,6 +344,8 @@ static int none_at_all(const struct topt_planning *m, const struct topt_best *b,
     const struct topt_request *r = m->request;
     char why[120];
     if (host_is_full(m, gpus, err))
+        return -1;
+    if (topt_best_fits(b) == TOPT_FITS_NOT && topt_no_degrees(m, gpus, err))
         return -1;
     if (topt_best_fits(b) == TOPT_FITS_NOT)
         return topt_fail(

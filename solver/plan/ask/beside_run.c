@@ -25,6 +25,7 @@ static int run_json(const struct topt_request *run, json_t **ret, struct topt_er
                                        "memory_parts",
                                        "band",
                                        "mfu",
+                                       "mfu_masked",
                                        "samples_per_second",
                                        "tokens_per_second",
                                        "tokens_per_second_per_gpu"};

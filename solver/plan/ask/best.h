@@ -91,6 +91,10 @@ int topt_answer_unfinished(const struct topt_planning *m, int64_t gpus, json_t *
 int topt_answer_infeasible(struct topt_planning *m, int64_t gpus, int doubt, json_t **ret,
                            struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Why no plan for so many has the degrees that the request fixes: 1 with an error that names it, 0 where no single
+ * degree is at fault (no_degrees.c). */
+int topt_no_degrees(const struct topt_planning *m, int64_t gpus, struct topt_error *err);
+
 /* So many can't share the batch (topt_count_divides_batch). */
 int topt_answer_indivisible(const struct topt_planning *m, int64_t gpus,
                             const int64_t nearest[2], json_t **ret,

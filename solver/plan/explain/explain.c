@@ -64,8 +64,9 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
     topt_text_add(t, ".\nPrecision %s: %s.\n", topt_precision_of(&p->settings)->name,
                   topt_precision_of(&p->settings)->means);
     if (p->settings.micro_batches > 1)
-        topt_text_add(t, "Gradient accumulation: %lld steps of %lld samples each.\n",
-                      (long long)p->settings.micro_batches, (long long)p->micro->batch);
+        topt_text_add(t, "Gradient accumulation: %lld steps of %lld sample%s each.\n",
+                      (long long)p->settings.micro_batches, (long long)p->micro->batch,
+                      p->micro->batch == 1 ? "" : "s");
 }
 
 static void put_part(struct topt_text *t, const char *name, int64_t bytes, int64_t all)

@@ -176,30 +176,30 @@ static void put_lines(struct topt_text *t, const struct lines *l, int64_t whole)
                       percent(rest, whole));
 }
 
-static void put_bound(struct topt_text *t, const struct lines *compute,
-                      const struct lines *network, int64_t compute_ns, int64_t network_ns,
-                      int64_t whole_ns)
+/* Where the time goes, the longest first. */
+struct shares {
+    struct lines compute, network, doubts;
+    int64_t compute_ns, network_ns;
+};
+
+/* Is a step bound by computing or by communication, and by which of it most? */
+static void put_bound(struct topt_text *t, const struct shares *s, int64_t whole_ns)
 {
-    const struct lines *l = network_ns > compute_ns ? network : compute;
+    int by_network = s->network_ns > s->compute_ns;
+    const struct lines *l = by_network ? &s->network : &s->compute;
     char name[32];
     if (!l->n || whole_ns <= 0)
         return;
     topt_text_add(t, "The step is %s-bound (%.0f %% of its time)",
-                  l == network ? "communication" : "compute",
-                  percent(l == network ? network_ns : compute_ns, whole_ns));
-    if (l == network)
+                  by_network ? "communication" : "compute",
+                  percent(by_network ? s->network_ns : s->compute_ns, whole_ns));
+    if (by_network)
         topt_text_add(t, ", mostly %s of %s, %s", collective_words(&l->at[0], name),
                       l->at[0].what, l->at[0].far);
     else
         topt_text_add(t, ", mostly %s operators", l->at[0].what);
     topt_text_add(t, ".\n");
 }
-
-/* Where the time goes, the longest first. */
-struct shares {
-    struct lines compute, network, doubts;
-    int64_t compute_ns, network_ns;
-};
 
 /* Sums over all layers as the mean of pipeline stages. */
 static void share_out(struct lines *l, int64_t stages)
@@ -402,7 +402,7 @@ int topt_explain_time(struct topt_text *t, const struct topt_plan_doc *p,
                       topt_show_ns(host, a, sizeof a), percent(host, p->time_ns));
     put_stages(t, p, doc);
     put_experts(t, p, &s);
-    put_bound(t, &s.compute, &s.network, s.compute_ns, s.network_ns, p->time_ns);
+    put_bound(t, &s, p->time_ns);
     put_doubts(t, &s, topt_hw_bands(p->hw), p->time_ns);
     return 0;
 }

@@ -119,8 +119,8 @@ int topt_fixed_fit(const struct topt_request *r, int64_t gpus)
     return whole ? gpus == all : gpus % all == 0;
 }
 
-/* "tp=8 x pp=8 x dp=16" */
-static void put_product(const struct topt_request *r, char *buf, size_t size)
+/* "tp=8 x pp=8 x dp=16", without factors of 1 unless there are no others; how many factors that is. */
+static int put_product(const struct topt_request *r, char *buf, size_t size)
 {
     const struct topt_fixed *f = &r->fixed;
     const struct {
@@ -128,26 +128,37 @@ static void put_product(const struct topt_request *r, char *buf, size_t size)
         int64_t value;
     } part[] = {
         {"tp", f->tensor}, {"pp", r->pipeline}, {"cp", r->context}, {"dp", f->data}};
+    int whole, factors = 0;
+    int64_t least = topt_fixed_gpus(r, &whole) > 1 ? 2 : 1;
     size_t n = 0;
     *buf = '\0';
     for (int i = 0; i < 4; i++)
-        if (part[i].value)
-            n += (size_t)snprintf(buf + n, size - n, "%s%s=%lld", n ? " x " : "",
+        if (part[i].value >= least)
+            n += (size_t)snprintf(buf + n, size - n, "%s%s=%lld", factors++ ? " x " : "",
                                   part[i].name, (long long)part[i].value);
+    return factors;
 }
 
 static int check_count(const struct topt_request *r, int64_t gpus, struct topt_error *err)
 {
-    char product[120];
+    char product[120], all_words[40] = "";
     int whole;
     int64_t all = topt_fixed_gpus(r, &whole);
     if (topt_fixed_fit(r, gpus))
         return 0;
-    put_product(r, product, sizeof product);
+    int factors = put_product(r, product, sizeof product);
+    if (whole)
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "--degrees: %s is %lld GPU%s, not %lld; ask for as many GPUs, or "
+            "change a degree",
+            product, (long long)all, all == 1 ? "" : "s", (long long)gpus);
+    if (factors > 1)
+        snprintf(all_words, sizeof all_words, " = %lld", (long long)all);
     return topt_fail(err, TOPT_ERR_USAGE,
-                     whole ? "--degrees: %s is %lld GPUs, not %lld"
-                           : "--degrees: %s is %lld, which does not divide %lld GPUs",
-                     product, (long long)all, (long long)gpus);
+                     "--degrees: %s%s does not divide %lld GPUs; ask for another number "
+                     "of GPUs, or change a degree",
+                     product, all_words, (long long)gpus);
 }
 
 static int check_counts(const struct topt_request *r, struct topt_error *err)

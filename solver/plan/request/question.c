@@ -562,11 +562,15 @@ json_t *topt_request_job(const struct topt_request *r)
     /* MFU is defined for a step that trains all parameters. */
     if (stats.trained == stats.parameters)
         json_object_update_new(
-            job, json_pack("{s:I, s:f}", "model_flops_per_sample",
-                           (json_int_t)stats.model_flops_per_sample, "peak_flops",
-                           topt_hw_mean_peak(r->hw, r->settings.dtype)));
+            job,
+            json_pack("{s:I, s:I, s:f}", "model_flops_per_sample",
+                      (json_int_t)stats.model_flops_per_sample, "masked_flops_per_sample",
+                      (json_int_t)stats.masked_flops_per_sample, "peak_flops",
+                      topt_hw_mean_peak(r->hw, r->settings.dtype)));
     if (r->model->train)
         json_object_set_new(job, "train", json_string(r->model->train));
+    if (r->model->note)
+        json_object_set_new(job, "note", json_string(r->model->note));
     if (r->framework) {
         json_object_set_new(job, "framework", json_string(r->framework->name));
         json_object_set_new(job, "framework_title", json_string(r->framework->title));

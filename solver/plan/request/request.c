@@ -392,6 +392,28 @@ static int check_schedule(const struct topt_request *r, struct topt_error *err)
                      orders ? topt_named_bits(orders, topt_order_name, has) : "none");
 }
 
+/* Chunks of equally many layers that the model's layers do not divide into. */
+static int refuse_uneven(const struct topt_request *r, int layers, int64_t chunks,
+                         struct topt_error *err)
+{
+    char split[64];
+    int n = snprintf(split, sizeof split, "pp=%lld", (long long)r->pipeline);
+    if (r->virtual_stages)
+        snprintf(split + n, sizeof split - (size_t)n, " x vp=%lld",
+                 (long long)r->virtual_stages);
+    if (!r->fixed.even)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "%s: stages of %s have equally many layers, and %lld does not "
+                         "divide the model's %d; ask for a number of stages that does",
+                         split, r->framework->title, (long long)chunks, layers);
+    return topt_fail(
+        err, TOPT_ERR_USAGE,
+        "even=1 (equally many layers in each chunk, as in a script that lays "
+        "out no stages): %s is %lld chunks, which do not divide the model's "
+        "%d layers; take others, or leave out even=1",
+        split, (long long)chunks, layers);
+}
+
 static int check_stages(const struct topt_request *r, struct topt_error *err)
 {
     const struct topt_framework *f = r->framework;
@@ -409,8 +431,8 @@ static int check_stages(const struct topt_request *r, struct topt_error *err)
         return -1;
     if (f->stages_alone && r->fixed.tensor > 1)
         return topt_fail(err, TOPT_ERR_USAGE,
-                         "tp=%lld: %s splits no layer of pipeline stages; leave out "
-                         "--pipeline, or tp",
+                         "tp=%lld: %s splits no layer of pipeline stages; leave out pp "
+                         "(--pipeline), or tp",
                          (long long)r->fixed.tensor, f->title);
     if (r->virtual_stages > 1 && r->pipeline == 1)
         return topt_fail(err, TOPT_ERR_USAGE,
@@ -437,12 +459,15 @@ static int check_stages(const struct topt_request *r, struct topt_error *err)
             "--pipeline %lld: the model has %d layer%s to cut between; ask for "
             "fewer stages",
             (long long)r->pipeline, units.layers, units.layers == 1 ? "" : "s");
-    if (r->pipeline > 1 && most < r->pipeline * r->virtual_stages)
+    int64_t chunks = r->pipeline * (r->virtual_stages ? r->virtual_stages : 1);
+    if (r->pipeline > 1 && most < chunks)
         return topt_fail(err, TOPT_ERR_INVAL,
-                         "--virtual-stages %lld: %lld stages of so many chunks are more "
-                         "than the model's %d layers; ask for fewer",
+                         "vp=%lld (--virtual-stages): %lld stages of %lld chunks are "
+                         "%lld chunks, more than the model's %d layers; ask for fewer",
                          (long long)r->virtual_stages, (long long)r->pipeline,
-                         units.layers);
+                         (long long)r->virtual_stages, (long long)chunks, units.layers);
+    if (r->pipeline > 1 && topt_request_even_stages(r) && units.layers % chunks)
+        return refuse_uneven(r, units.layers, chunks, err);
     return 0;
 }
 

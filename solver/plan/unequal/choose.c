@@ -257,8 +257,8 @@ static double peak_of(const struct choosing *c, const struct device_counts *k)
 {
     double sum = 0;
     for (int i = 0; i < c->n; i++)
-        sum += k->of[i] *
-               topt_hw_peak(topt_hw_group(c->request->hw, i), c->request->settings.dtype);
+        sum += k->of[i] * topt_hw_peak_taken(topt_hw_group(c->request->hw, i),
+                                             c->request->settings.dtype);
     return sum;
 }
 

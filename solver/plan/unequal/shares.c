@@ -162,7 +162,7 @@ static int by_speed(struct topt_unequal *u, struct topt_shares *s, struct topt_e
             weight[i] = known ? (double)s->rows[i] / (double)p->time_ns : 0;
         }
         for (int i = 0; i < u->n && !known; i++)
-            weight[i] = topt_hw_peak(u->group[i].hw, u->request->settings.dtype) *
+            weight[i] = topt_hw_peak_taken(u->group[i].hw, u->request->settings.dtype) *
                         u->group[i].devices;
         by_weight(u, weight, s->rows);
     }

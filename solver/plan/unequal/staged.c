@@ -18,7 +18,8 @@ static int fastest_group(const struct topt_unequal *u)
     enum topt_dtype type = u->request->settings.dtype;
     int best = 0;
     for (int i = 1; i < u->n; i++)
-        if (topt_hw_peak(u->group[i].hw, type) > topt_hw_peak(u->group[best].hw, type))
+        if (topt_hw_peak_taken(u->group[i].hw, type) >
+            topt_hw_peak_taken(u->group[best].hw, type))
             best = i;
     return best;
 }
