@@ -708,11 +708,14 @@ static double of_most_layers(const struct topt_grid_search *s,
 /* Each stage holds its part of parameters and states, and what micro-batches in flight keep, in the mean of 1F1B
  * (stages + 1) / 2 of them.  A fifth is left for uneven cuts. */
 int64_t topt_grid_least_stage_bytes(const struct topt_grid_search *s,
-                                    const struct topt_degrees *v, int64_t kept_bytes)
+                                    const struct topt_degrees *v, int64_t kept_bytes,
+                                    int64_t enough)
 {
     double kept = (double)kept_bytes, stays = (double)topt_grid_stays_bytes(s, v);
     double even = (stays + kept * (v->stages + 1) / 2) / v->stages;
-    return (int64_t)(0.8 * fmax(even, of_most_layers(s, v, stays, kept)));
+    return (int64_t)(0.8 * (0.8 * even > (double)enough
+                                ? even
+                                : fmax(even, of_most_layers(s, v, stays, kept))));
 }
 
 int64_t topt_grid_stays_bytes(const struct topt_grid_search *s,

@@ -677,13 +677,16 @@ static int64_t most_hidden(const struct fold *f, const struct topt_grid_search *
     return (int64_t)(all * (1 - topt_dispatch_share(&r->settings, r->hw)));
 }
 
-/* The bytes that the fullest stage holds at least. */
-static int64_t least_bytes(const struct candidate *c, const struct topt_memo_entry *floor)
+/* The bytes that the fullest stage holds at least; the best of bounds only as far as none exceeds the limit. */
+static int64_t least_bytes(const struct fold *f, const struct candidate *c,
+                           const struct topt_memo_entry *floor)
 {
     int64_t kept = kept_bytes(c->grid, &c->degrees, floor);
     int64_t mean =
         (topt_grid_stays_bytes(c->grid, &c->degrees) + kept) / c->degrees.stages;
-    return topt_max(mean, topt_grid_least_stage_bytes(c->grid, &c->degrees, kept));
+    return topt_max(
+        mean, topt_grid_least_stage_bytes(c->grid, &c->degrees, kept,
+                                          f->memory_limit ? f->memory_limit : INT64_MAX));
 }
 
 /* What a candidate takes at least, by a floor of its passes (NULL: memory is looked for, and not known yet): 0 where it is of
@@ -692,14 +695,14 @@ static int bound(struct fold *f, struct candidate *c, const struct topt_memo_ent
 {
     const struct topt_degrees *d = &c->degrees;
     if (f->goal == TOPT_GOAL_LEAST)
-        return matters(f, c->least = least_bytes(c, floor), 0);
+        return matters(f, c->least = least_bytes(f, c, floor), 0);
     if (!floor->floor.some)
         return 0;
     int64_t ns = c->least =
         least_staged_ns(c->grid, d, floor, most_hidden(f, c->grid, d, floor));
     if (d->stages == 1)
         return !beyond(ns, f->time_limit);
-    return matters(f, least_bytes(c, floor),
+    return matters(f, least_bytes(f, c, floor),
                    recomputes_first(f, d) ? ns / 100 * PERCENT_WITHOUT : ns);
 }
 
@@ -753,9 +756,7 @@ static int list_stages(struct fold *f, struct candidates *all)
             c.degrees.stages = stages;
             if (c.degrees.micro_batches < 2 || !(levels >> c.degrees.level & 1) ||
                 (row->stages_alone && c.degrees.tensor > 1) ||
-                beyond(topt_grid_least_stage_bytes(c.grid, &c.degrees,
-                                                   kept_bytes(c.grid, &c.degrees, NULL)),
-                       f->memory_limit))
+                beyond(least_bytes(f, &c, NULL), f->memory_limit))
                 continue;
             if (is_canceled(f) || list_chunks(f, c, all))
                 return -1;
@@ -974,9 +975,9 @@ static int64_t least_first(const struct fold *f, const struct candidate *c)
 {
     struct topt_degrees without = c->degrees;
     without.recompute = 0;
-    int64_t all = topt_grid_least_stage_bytes(c->grid, &without,
-                                              kept_bytes(c->grid, &without, NULL));
-    int64_t least = topt_grid_least_stage_bytes(c->grid, &c->degrees, 0);
+    int64_t all = topt_grid_least_stage_bytes(
+        c->grid, &without, kept_bytes(c->grid, &without, NULL), INT64_MAX);
+    int64_t least = topt_grid_least_stage_bytes(c->grid, &c->degrees, 0, INT64_MAX);
     double over = (double)topt_max(all - f->memory_limit, 0);
     double share = over / (double)topt_max(all - least, 1);
     return (int64_t)((double)c->least *
