@@ -133,15 +133,17 @@ static int table_levels(const struct topt_grid_search *s)
 
 /* May the framework split the model's operators over so many, and with this level of sharding
  * between its data ranks? */
-static int tensor_fits(const struct topt_grid_search *s, const struct topt_degrees *v)
+static int tensor_fits(struct topt_grid_search *s, const struct topt_degrees *v)
 {
     const struct topt_tensor_map *map = topt_planning_tensor(s->planning, v);
-    int dim;
+    const struct topt_model *m = topt_planning_model(s->planning, v);
+    int cut = topt_degrees_first_tensor_axis(&s->mesh, v), dim;
+    int8_t *known = &s->divides[cut][v->context > 1];
     if (!map || v->tensor == 1)
         return 1;
-    return !map->refused[0] &&
-           topt_tensor_uneven(map, topt_planning_model(s->planning, v), v->tensor, &dim) <
-               0;
+    if (!*known)
+        *known = topt_tensor_uneven(map, m, v->tensor, &dim) < 0 ? 1 : -1;
+    return !map->refused[0] && *known > 0;
 }
 
 static int level_fits(const struct topt_grid_search *s, const struct topt_degrees *v)

@@ -35,6 +35,8 @@ struct topt_grid_search {
         struct topt_stage_units units;
         struct topt_grid_passes *next;
     } * passes;
+    /* Does tensor parallelism from an axis on divide the operators, without and with context ranks?  1, -1: no; 0: not known. */
+    int8_t divides[TOPT_MAX_AXES + 1][2];
     int ndegrees;
     struct topt_degrees *degrees;    /* all variants; owned */
     struct topt_problem_stats stats; /* routes: -1 where they were not counted */
