@@ -51,17 +51,21 @@ void topt_model_destroy(struct topt_model *m)
     free(m);
 }
 
-/* Room for one more operator and its output; capacities are powers of two. */
+/* Room for so many operators and their outputs. */
+static int reserve(struct topt_model *m, int cap, struct topt_error *err)
+{
+    if (TOPT_RESIZE(m->op, (size_t)cap) || TOPT_RESIZE(m->tensor, (size_t)cap))
+        return topt_nomem(err, "an operator");
+    m->cap = cap;
+    return 0;
+}
+
+/* Room for one more. */
 static int grow(struct topt_model *m, struct topt_error *err)
 {
     if (m->nops >= MAX_OPS)
         return topt_fail(err, TOPT_ERR_LIMIT, "more than %d operators", MAX_OPS);
-    if (m->nops & (m->nops - 1))
-        return 0;
-    size_t cap = m->nops ? 2 * (size_t)m->nops : 1;
-    return TOPT_RESIZE(m->op, cap) || TOPT_RESIZE(m->tensor, cap)
-               ? topt_nomem(err, "an operator")
-               : 0;
+    return m->nops < m->cap ? 0 : reserve(m, m->cap ? 2 * m->cap : 16, err);
 }
 
 static int bind_input(struct topt_model *m, struct topt_op *op, int operand, int tensor,
@@ -500,7 +504,7 @@ struct topt_model *topt_model_rebatch(const struct topt_model *m, int64_t batch,
                                       struct topt_error *err)
 {
     struct topt_model *r = topt_model_create(m->name, batch, m->seq, err);
-    int rc = r ? 0 : -1;
+    int rc = r ? reserve(r, m->nops, err) : -1;
     for (int i = 0; i < m->nops && !rc; i++)
         rc = add_again(r, &m->op[i], err);
     if (!rc)
