@@ -22,7 +22,7 @@
 #include <string.h>
 
 /* The evaluators of strategies on a mesh with such settings that were asked for last. */
-enum { EVALUATORS = 16 };
+enum { EVALUATORS = 32 };
 struct costs {
     const struct topt_model *model;
     const struct topt_mesh *mesh;
