@@ -77,7 +77,8 @@ static int price(struct fold *f)
     x->some = topt_problem_has_choices(f->problem);
     if (x->some)
         x->least = topt_problem_lower_bound(f->problem);
-    x->sole = topt_problem_is_sole(f->problem);
+    if (!x->sole)
+        topt_memo_keep_sole(f->memo, x, topt_problem_sole(f->problem));
     topt_problem_stats(f->problem, &x->stats);
     x->priced = 1;
     return 0;
@@ -233,6 +234,23 @@ static int search(struct fold *f, enum topt_goal goal,
                                      : topt_solve_frontier(f->problem, o, ret, f->err);
 }
 
+/* The one strategy of a problem, unless it needs more than 'limit' (0: any).  Its cost is that of its schedule, so that the
+ * sums need only be bounds. */
+static int take_sole(struct fold *f, int64_t limit, struct topt_solutions *ret)
+{
+    const struct topt_memo_entry *x = f->entry;
+    struct topt_solution s = {x->least.memory, x->least.time, topt_strategy_copy(x->sole),
+                              *f->priced_as, NULL};
+    *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
+    if (!s.strategy)
+        return topt_nomem(f->err, "the search");
+    int out = beyond(x->least.memory, limit);
+    if (!out && !topt_solutions_append(ret, &s, 1, f->err))
+        return 0;
+    topt_strategy_destroy(s.strategy);
+    return out ? 0 : -1;
+}
+
 /* See that points are known: 0, -1, or 1 where their search was ended early or is not exact, so
  * that they are no matter for the memo. */
 static int find(struct fold *f, enum topt_goal goal, int64_t limit,
@@ -243,7 +261,8 @@ static int find(struct fold *f, enum topt_goal goal, int64_t limit,
     struct topt_solutions found;
     int rc = 0;
     if (!ret->known) {
-        if (search(f, goal, &o, &found))
+        int alone = f->entry->sole && f->priced_as->by_schedule;
+        if (alone ? take_sole(f, limit, &found) : search(f, goal, &o, &found))
             return -1;
         rc = topt_memo_take(f->memo, &found, ret);
         topt_solutions_fini(&found);
@@ -940,11 +959,33 @@ static int is_first_hopeless(struct fold *f, const struct candidate *c, int *low
     return high ? rc : rc < 0 ? -1 : 0;
 }
 
+/* See that a candidate's entry has its one strategy, or else its prices.  Where each rank has equally many samples, the
+ * layouts of degrees and the copies that are kept do not depend on how many they are: what differs in micro-batches alone
+ * has one strategy, too, and the same. */
+static int open_entry(struct fold *f, const struct candidate *c)
+{
+    if (find_entry(f, c->grid, c->priced_as))
+        return -1;
+    struct topt_memo_entry *x = f->entry;
+    const struct topt_mesh *mesh = &c->grid->mesh;
+    if (x->priced || x->sole)
+        return 0;
+    const struct topt_strategy *like =
+        topt_request_even(f->s->request) && c->degrees.by_schedule
+            ? topt_memo_sole(f->memo, mesh->nodes, mesh->per_node, c->priced_as)
+            : NULL;
+    if (!like)
+        return price(f);
+    x->some = 1;
+    topt_memo_keep_sole(f->memo, x, topt_strategy_copy(like));
+    return x->sole ? 0 : topt_nomem(f->err, "the search");
+}
+
 /* With the strategy that is fastest on the devices of a stage, and with the one that needs least. */
 static int add_candidate(struct fold *f, struct candidates *all, int i)
 {
     struct candidate *c = &all->at[i];
-    if (find_entry(f, c->grid, c->priced_as) || (!f->entry->priced && price(f)))
+    if (open_entry(f, c))
         return -1;
     int rc = (f->goal != TOPT_GOAL_LEAST && add_alike(f, all, i, 0)) ||
              add_alike(f, all, i, 1);
@@ -1006,7 +1047,7 @@ static int add_first_of(struct fold *f, struct candidate *c)
     int low, out = is_first_hopeless(f, c, &low);
     if (out)
         return out < 0 ? -1 : 0;
-    if (find_entry(f, c->grid, c->priced_as) || (!f->entry->priced && price(f)))
+    if (open_entry(f, c))
         return -1;
     f->degrees = &c->degrees;
     int rc = find(f, TOPT_GOAL_FASTEST, 0, &f->entry->whole) < 0 ? -1 : add_first(f, low);
