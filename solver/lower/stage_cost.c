@@ -275,17 +275,21 @@ static int cost(struct topt_stage_state *x, struct topt_strategy_cost *ret)
             ? time_limit && least_unlike_ns(x) > time_limit
             : x->t->memory_limit && ret->memory_bytes > x->t->memory_limit)
         return 0;
-    if (!x->strategy)
+    if (!topt_stages_unlike(x)) {
         topt_stages_bound_passes(x);
-    else if (topt_stages_find_passes(x))
-        return -1;
-    ret->time_ns = least_ns(x);
-    if (time_limit && ret->time_ns > time_limit)
-        return 0;
+        ret->time_ns = least_ns(x);
+        if (time_limit && ret->time_ns > time_limit)
+            return 0;
+    }
     if (!x->strategy) {
         x->ret->stages = x->shape.stages;
         return 0;
     }
+    if (topt_stages_find_passes(x))
+        return -1;
+    ret->time_ns = least_ns(x);
+    if (time_limit && ret->time_ns > time_limit)
+        return 0;
     if (x->order->pairs && topt_stages_find_pairs(x))
         return -1;
     ret->time_ns = least_ns(x);

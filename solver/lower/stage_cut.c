@@ -21,39 +21,44 @@ static int64_t unit_bytes(const struct topt_stage_state *x, int unit, int chunk)
 
 /* Can units be cut into chunks of which none takes longer than 'most', no stage holds more than 'room' bytes (0: any), and
  * no unlike stage more than its own room?  With 'spread' each chunk takes about an equal share of the time that is left,
- * else all that it can.  x->next_ns becomes the time of the slowest chunk, or, if units can't be cut so, the least time that
- * some chunk would take with one unit more: below that it stays so. */
+ * else all that it can.  x->next becomes the time of the slowest chunk, or, if units can't be cut so, the least time that
+ * some chunk would take with one unit more: below that it stays so.  With 'room' it is the same of a stage's bytes. */
 static int cut_by(struct topt_stage_state *x, int64_t most, int64_t room, int spread)
 {
-    int at = x->nunits;
+    int at = x->nunits, unlike = topt_stages_unlike(x), by_bytes = room > 0;
     int64_t left = 0, slowest = 0, next = INT64_MAX, held[TOPT_MAX_STAGES] = {0};
     for (int i = 0; i < at && spread; i++)
         left += x->t->unit[i].passes_ns;
     x->cut[x->nchunks] = at;
     for (int c = x->nchunks - 1; c >= 0; c--) {
-        const struct topt_unit_sums *unit = topt_chunk_layers(x, c)->unit;
-        int64_t sum = 0, more = 0, *bytes = &held[topt_stage_of(x, c)];
-        room = topt_stages_unlike(x) ? x->room[c] : room;
+        int stage = unlike || by_bytes ? topt_stage_of(x, c) : 0;
+        const struct topt_unit_sums *unit = x->of[stage]->unit;
+        int64_t sum = 0, more = 0, with = INT64_MAX, *bytes = &held[stage];
+        room = unlike ? x->room[c] : room;
         int least = at - 1; /* each of the chunks before has a unit, too */
         int64_t share = spread ? left / (c + 1) : most;
         while (at > c && (at > least || (sum + unit[at - 1].passes_ns <= most &&
                                          sum + unit[at - 1].passes_ns / 2 <= share))) {
             more = room ? unit_bytes(x, at - 1, c) : 0;
-            if (at <= least && *bytes + more > room)
+            if (at <= least && *bytes + more > room) {
+                with = *bytes + more;
                 break;
+            }
             *bytes += more;
             sum += unit[--at].passes_ns;
         }
-        int64_t with = sum > most ? sum : at > c ? sum + unit[at - 1].passes_ns : next;
-        next = topt_min(next, with);
-        x->next_ns = next;
+        if (by_bytes)
+            with = *bytes > room ? *bytes : with;
+        else
+            with = sum > most ? sum : at > c ? sum + unit[at - 1].passes_ns : INT64_MAX;
+        x->next = next = topt_min(next, with);
         if (sum > most || *bytes > room)
             return 0;
-        slowest = topt_max(slowest, sum);
+        slowest = topt_max(slowest, by_bytes ? *bytes : sum);
         left -= sum;
         x->cut[c] = at;
     }
-    x->next_ns = at ? next : slowest;
+    x->next = at ? next : slowest;
     return at == 0;
 }
 
@@ -76,6 +81,7 @@ static int cut_by_stages(struct topt_stage_state *x, int64_t most)
     int64_t held[TOPT_MAX_STAGES] = {0};
     int at = x->nunits, taken[TOPT_MAX_STAGES] = {0};
     x->cut[x->nchunks] = at;
+    x->next = most + 1;
     for (int c = x->nchunks - 1; c >= 0; c--) {
         int least = at - 1, stage = topt_stage_of(x, c);
         int64_t *sum = &held[stage];
@@ -87,6 +93,7 @@ static int cut_by_stages(struct topt_stage_state *x, int64_t most)
             return 0;
         x->cut[c] = at;
     }
+    x->next -= at == 0;
     return at == 0;
 }
 
@@ -97,22 +104,9 @@ static int64_t least_of(struct topt_stage_state *x, int64_t low, int64_t high,
     while (low < high) {
         int64_t mid = low + (high - low) / 2;
         if (cuts(x, mid))
-            high = mid;
+            high = x->next;
         else
-            low = mid + 1;
-    }
-    return high;
-}
-
-/* The least time of the slowest chunk, between two of which the larger one is such. */
-static int64_t least_time(struct topt_stage_state *x, int64_t low, int64_t high)
-{
-    while (low < high) {
-        int64_t mid = low + (high - low) / 2;
-        if (cut_by_time(x, mid))
-            high = x->next_ns;
-        else
-            low = topt_max(mid + 1, x->next_ns);
+            low = topt_max(mid + 1, x->next);
     }
     return high;
 }
@@ -153,9 +147,10 @@ static void cut_singly(struct topt_stage_state *x)
 static void cut_by_slowest(struct topt_stage_state *x, int64_t even)
 {
     int64_t all = 0, low = 0, sum = 0;
+    int kinds = topt_stages_unlike(x) ? x->shape.stages : 1;
     for (int i = 0; i < x->nunits; i++) {
         int64_t least = INT64_MAX, most = 0;
-        for (int s = 0; s < x->shape.stages; s++) {
+        for (int s = 0; s < kinds; s++) {
             least = topt_min(least, x->of[s]->unit[i].passes_ns);
             most = topt_max(most, x->of[s]->unit[i].passes_ns);
         }
@@ -163,8 +158,14 @@ static void cut_by_slowest(struct topt_stage_state *x, int64_t even)
         sum += least;
         all += most;
     }
-    low = topt_max(low, sum / x->nchunks);
-    int64_t most = x->slowest_ns = least_time(x, low, all);
+    /* A chunk of equal stages that takes all it can below the mean and one unit more takes more than the mean. */
+    int64_t mean = sum / x->nchunks, high = kinds == 1 ? mean + 1 + low : all;
+    low = topt_max(low, mean);
+    if (even && even <= low + low / 100 && !x->room[0] && !x->lean) {
+        (void)cut_evenly(x);
+        return;
+    }
+    int64_t most = x->slowest_ns = least_of(x, low, high, cut_by_time);
     if (even && even <= most + most / 100 && !x->room[0])
         (void)cut_evenly(x);
     else if (most == x->t->unit[x->nunits - 1].passes_ns &&

@@ -189,16 +189,14 @@ static int find_weights(struct topt_stage_state *x, int chunk, struct topt_chunk
     return 0;
 }
 
-/* Are the passes of a chunk equal to those of the chunk before it? */
-static int like_before(const struct topt_stage_state *x, int c)
+/* Are the passes of two chunks equal? */
+static int chunks_alike(const struct topt_stage_state *x, int before, int c)
 {
-    if (!c || x->cut[c + 1] - x->cut[c] != x->cut[c] - x->cut[c - 1] ||
-        topt_chunk_layers(x, c) != topt_chunk_layers(x, c - 1))
-        return 0;
     const struct topt_layers *t = topt_chunk_layers(x, c);
-    int a = topt_first_piece(x, c - 1), b = topt_first_piece(x, c);
+    int a = topt_first_piece(x, before), b = topt_first_piece(x, c);
     int n = topt_first_piece(x, c + 1) - b;
-    if (n != b - a)
+    if (x->cut[c + 1] - x->cut[c] != x->cut[before + 1] - x->cut[before] ||
+        t != topt_chunk_layers(x, before) || n != topt_first_piece(x, before + 1) - a)
         return 0;
     for (int i = 0; i < n; i++) {
         struct topt_piece_bytes held = t->bytes[b + i];
@@ -208,6 +206,15 @@ static int like_before(const struct topt_stage_state *x, int c)
             return 0;
     }
     return 1;
+}
+
+/* The first chunk whose passes are equal to those of a chunk. */
+static int first_alike(const struct topt_stage_state *x, int c)
+{
+    for (int before = c - 1; before >= 0; before--)
+        if (x->like[before] == before && chunks_alike(x, before, c))
+            return before;
+    return c;
 }
 
 /* Where passes run in pairs: the time, in all micro-batches, in which a chunk's tokens move, less the computing that moving
@@ -226,13 +233,12 @@ static int find_chunks(struct topt_stage_state *x)
     for (int c = 0; c < x->nchunks; c++) {
         struct topt_chunk *chunk = &x->chunk[c];
         int64_t late[2];
-        x->like[c] = c;
+        int like = x->like[c] = first_alike(x, c);
         x->hidden_ns[c] = hidden_ns(x, c);
-        if (like_before(x, c)) {
-            *chunk = chunk[-1];
-            x->like[c] = x->like[c - 1];
-            x->late_ns[c] = x->late_ns[c - 1];
-            x->copies_ns[c] = x->copies_ns[c - 1];
+        if (like != c) {
+            *chunk = x->chunk[like];
+            x->late_ns[c] = x->late_ns[like];
+            x->copies_ns[c] = x->copies_ns[like];
             continue;
         }
         x->waited_ns = 0;
@@ -418,7 +424,7 @@ static int64_t between_ns(const struct topt_stage_state *x, int a, int b,
 /* The time after each stage's last pass.  Gradients of a table that the first and the last stage share are summed there. */
 static int find_ends(struct topt_stage_state *x)
 {
-    int64_t more = 0, sent = sent_bytes(x);
+    int64_t more[TOPT_MAX_CHUNKS], sent = sent_bytes(x);
     for (int c = 0; c < x->nchunks; c++) {
         int64_t with, late, without = x->chunk[c].ns[1];
         if (c && !topt_stages_unlike(x))
@@ -429,9 +435,9 @@ static int find_ends(struct topt_stage_state *x)
         if (x->like[c] == c || (x->t->settings->whole_sums && c == x->shape.stages)) {
             if (parts_ns(x, c, BACKWARD | ENDS, &with, &late))
                 return -1;
-            more = topt_max(with - without, (int64_t)0);
+            more[c] = topt_max(with - without, (int64_t)0);
         }
-        x->end_ns[topt_stage_of(x, c)] += more;
+        x->end_ns[topt_stage_of(x, c)] += more[x->like[c]];
     }
     if (topt_stages_share(x)) {
         int64_t bytes = x->t->stays[0][TOPT_CLASS_GRAD];

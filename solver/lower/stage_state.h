@@ -30,7 +30,7 @@ struct topt_stage_state {
     int64_t room[TOPT_MAX_STAGES];  /* bytes of units in each unlike stage; 0: any */
     int64_t ahead[TOPT_MAX_CHUNKS]; /* by chunk: passes before its stage goes backward */
     int64_t slowest_ns;             /* of a chunk, once that is chosen */
-    int64_t next_ns;                /* of the last try (stage_cut.c) */
+    int64_t next;                   /* of the last try (stage_cut.c) */
     int cut[TOPT_MAX_CHUNKS + 1];   /* by chunk: its first unit; and one more */
 
     /* Room for pieces in one micro-batch: times of two chunks, bytes of one. */

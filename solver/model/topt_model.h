@@ -558,9 +558,6 @@ struct topt_operand {
 struct topt_op {
     const struct topt_op_spec *spec;
     const char *name;
-    struct topt_attrs attrs;
-    int64_t count[TOPT_MAX_OPDIMS]; /* global extents, in counts */
-    struct topt_operand operand[TOPT_MAX_OPERANDS];
     int ninputs;
     int input[TOPT_MAX_INPUTS]; /* operand numbers of the INPUTs, in order */
     int output;                 /* operand number of the OUTPUT */
@@ -574,6 +571,9 @@ struct topt_op {
      * (reads_back), or touch it. */
     uint32_t runs_back, reads_back, touches_back;
     const struct topt_model *model;
+    struct topt_operand operand[TOPT_MAX_OPERANDS];
+    int64_t count[TOPT_MAX_OPDIMS]; /* global extents, in counts */
+    struct topt_attrs attrs; /* last, as most passes over a model do not read them */
 };
 
 /* A unit is what FSDP gathers and activation checkpointing runs again at once: a layer, or a
@@ -621,6 +621,7 @@ struct topt_model {
     int64_t batch, seq, vocab;
     double parameters; /* numbers, of a finished model */
     int nops, ntensors;
+    int cap; /* operators with their outputs that there is room for */
     struct topt_op *op;
     struct topt_tensor *tensor;
     int loss; /* operator whose output is the loss, of several losses the last */

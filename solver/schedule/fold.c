@@ -6,6 +6,7 @@
  * no task from before the three is still under way, and that none of the three would still be under way in a period that
  * is not laid out.  Where 'reach' bounds how many periods back a task depends on others, as many more periods that repeat
  * prove the same. */
+#include "topt_array.h"
 #include "topt_minmax.h"
 #include "topt_schedule.h"
 
@@ -16,27 +17,42 @@ enum { FEWEST = 5 }; /* the first, three that are alike, the last */
 struct folding {
     struct topt_schedule *s;
     const struct topt_periodic *p;
-    int *from; /* by period: its first task, and the first of the end */
+    int *from;    /* by period: its first task, and the first of the end */
+    int64_t open; /* the periods of a schedule without an end; 0: there is none */
     struct topt_error *err;
 };
 
-static int lay_out(struct folding *f, int64_t periods)
+/* Lays out periods, after those of a schedule without an end, and runs them. */
+static int lay_periods(struct folding *f, int64_t periods)
 {
     const struct topt_periodic *p = f->p;
-    free(f->from);
-    f->from = calloc((size_t)periods + 1, sizeof *f->from);
-    if (!f->from)
+    if (TOPT_RESIZE(f->from, (size_t)periods + 1))
         return topt_nomem(f->err, "a schedule");
-    topt_schedule_clear(f->s);
-    if (p->begin(p->of, f->s, f->err))
+    if (!f->open)
+        topt_schedule_clear(f->s);
+    if (!f->open && p->begin(p->of, f->s, f->err))
         return -1;
-    for (int64_t k = 0; k < periods; k++) {
+    for (int64_t k = f->open; k < periods; k++) {
         f->from[k] = f->s->n;
         if (p->period(p->of, f->s, k, f->err))
             return -1;
     }
     f->from[periods] = f->s->n;
+    f->open = periods;
+    return f->s->chained ? topt_schedule_run(f->s, f->err) : 0;
+}
+
+static int lay_end(struct folding *f)
+{
+    const struct topt_periodic *p = f->p;
+    f->open = 0;
     return p->end(p->of, f->s, f->err) || topt_schedule_run(f->s, f->err) ? -1 : 0;
+}
+
+static int lay_out(struct folding *f, int64_t periods)
+{
+    f->open = 0;
+    return lay_periods(f, periods) || lay_end(f) ? -1 : 0;
 }
 
 /* Does period 'k' repeat the one before, so many nanoseconds later? */
@@ -107,7 +123,8 @@ static int fold(struct folding *f, int max_tasks, struct topt_folded *ret)
     int64_t all = f->p->periods, n = all < FEWEST ? all : FEWEST, more;
     ret->period_ns = 0;
     for (;; n = 2 * n < all ? 2 * n : all) {
-        if (lay_out(f, n))
+        /* What comes later does not change the times of chained tasks: they end once they repeat. */
+        if (f->s->chained ? lay_periods(f, n) : lay_out(f, n))
             return -1;
         if (n == all || is_periodic(f, n, &ret->period_ns))
             break;
@@ -117,6 +134,8 @@ static int fold(struct folding *f, int max_tasks, struct topt_folded *ret)
             return -1;
         break;
     }
+    if (f->open && lay_end(f))
+        return -1;
     /* The last period before the end's influence, where there is one. */
     int64_t last = n < all && n > 1 ? n - 2 : n - 1;
     ret->laid_out = n;

@@ -6,6 +6,7 @@
 #include "topt_named.h"
 #include "topt_minmax.h"
 
+#include <stddef.h>
 #include <string.h>
 
 static void count(struct topt_order_count *c, char pass, int line, int64_t times)
@@ -206,7 +207,11 @@ void topt_order_plan(const struct topt_order *o, const struct topt_order_shape *
 void topt_order_plan_by(const struct topt_order *o, const struct topt_order_shape *p,
                         int64_t group, int stage, struct topt_order_plan *ret)
 {
-    *ret = (struct topt_order_plan){.order = o, .shape = *p, .group = group, .ahead = -1};
+    memset(ret, 0, offsetof(struct topt_order_plan, part));
+    ret->order = o;
+    ret->shape = *p;
+    ret->group = group;
+    ret->ahead = -1;
     o->plan(p, stage, ret);
 }
 

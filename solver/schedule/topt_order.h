@@ -97,6 +97,7 @@ struct topt_order_plan {
     int64_t turns;         /* in all */
     int64_t ahead;         /* ... before the first one backward, all of them forward */
     int64_t repeats_until; /* ... before the order ceases to repeat itself */
+    struct topt_order_count sum;
     int n;
     struct topt_order_part {
         int64_t from; /* its first turn */
@@ -104,8 +105,7 @@ struct topt_order_plan {
         char pass[TOPT_ORDER_CYCLE], line[TOPT_ORDER_CYCLE];
         struct topt_order_count before; /* this part */
         struct topt_order_count each;   /* of a cycle */
-    } part[TOPT_ORDER_PARTS];
-    struct topt_order_count sum;
+    } part[TOPT_ORDER_PARTS];           /* the first 'n' are set */
 };
 /* Of a shape that the row takes. */
 void topt_order_plan(const struct topt_order *o, const struct topt_order_shape *p,

@@ -51,17 +51,21 @@ void topt_model_destroy(struct topt_model *m)
     free(m);
 }
 
-/* Room for one more operator and its output; capacities are powers of two. */
+/* Room for so many operators and their outputs. */
+static int reserve(struct topt_model *m, int cap, struct topt_error *err)
+{
+    if (TOPT_RESIZE(m->op, (size_t)cap) || TOPT_RESIZE(m->tensor, (size_t)cap))
+        return topt_nomem(err, "an operator");
+    m->cap = cap;
+    return 0;
+}
+
+/* Room for one more. */
 static int grow(struct topt_model *m, struct topt_error *err)
 {
     if (m->nops >= MAX_OPS)
         return topt_fail(err, TOPT_ERR_LIMIT, "more than %d operators", MAX_OPS);
-    if (m->nops & (m->nops - 1))
-        return 0;
-    size_t cap = m->nops ? 2 * (size_t)m->nops : 1;
-    return TOPT_RESIZE(m->op, cap) || TOPT_RESIZE(m->tensor, cap)
-               ? topt_nomem(err, "an operator")
-               : 0;
+    return m->nops < m->cap ? 0 : reserve(m, m->cap ? 2 * m->cap : 16, err);
 }
 
 static int bind_input(struct topt_model *m, struct topt_op *op, int operand, int tensor,
@@ -297,6 +301,18 @@ static int grow_names(struct topt_model *m, struct topt_error *err)
     return 0;
 }
 
+/* Appends an operator whose operands are known, but for its output's tensor, which is returned. */
+static int append(struct topt_model *m, struct topt_op *op)
+{
+    op->operand[op->output].tensor = append_output(m, op);
+    topt_op_find_backward(op);
+    m->op[m->nops] = *op;
+    m->named[slot_of(m, op->name)] = m->nops + 1;
+    m->nops++;
+    m->nlayers = op->layer >= m->nlayers ? op->layer + 1 : m->nlayers;
+    return topt_output_tensor(op);
+}
+
 int topt_model_add(struct topt_model *m, const char *kind, const char *name, int ninputs,
                    const int *inputs, const struct topt_attrs *attrs,
                    struct topt_error *err)
@@ -332,13 +348,7 @@ int topt_model_add(struct topt_model *m, const char *kind, const char *name, int
         fill_operands(&op, err) || check_volume(&op, spec->forward, err) ||
         check_volume(&op, spec->backward, err))
         return topt_wrap(err, "operator '%.60s' (%s)", name, kind);
-    op.operand[op.output].tensor = append_output(m, &op);
-    topt_op_find_backward(&op);
-    m->op[m->nops] = op;
-    m->named[slot_of(m, op.name)] = m->nops + 1;
-    m->nops++;
-    m->nlayers = op.layer >= m->nlayers ? op.layer + 1 : m->nlayers;
-    return topt_output_tensor(&op);
+    return append(m, &op);
 }
 
 void topt_model_say_role(struct topt_model *m, enum topt_op_role role)
@@ -496,13 +506,41 @@ static int add_again(struct topt_model *m, const struct topt_op *op,
     return 0;
 }
 
+/* The same for an operator that is alike to an earlier one, unless the shapes of their inputs do not change alike: 0.
+ * 1: it was added, -1: failed. */
+static int add_as_first(struct topt_model *m, const struct topt_model *of, int i,
+                        struct topt_error *err)
+{
+    const struct topt_op *was = &of->op[i];
+    int first = of->alike ? of->alike[i] : i;
+    if (first == i)
+        return 0;
+    struct topt_op op = m->op[first];
+    for (int k = 0; k < was->ninputs; k++) {
+        struct topt_operand *x = &op.operand[was->input[k]];
+        x->tensor = topt_input_tensor(was, k);
+        if (op.input[k] != was->input[k] ||
+            memcmp(x->dim, m->tensor[x->tensor].dim, sizeof x->dim))
+            return 0;
+    }
+    op.name = topt_arena_strdup(m->arena, was->name);
+    op.layer = was->layer;
+    op.role = was->role;
+    if (!op.name || grow(m, err) || grow_names(m, err))
+        return topt_nomem(err, "an operator");
+    (void)append(m, &op);
+    return 1;
+}
+
 struct topt_model *topt_model_rebatch(const struct topt_model *m, int64_t batch,
                                       struct topt_error *err)
 {
     struct topt_model *r = topt_model_create(m->name, batch, m->seq, err);
-    int rc = r ? 0 : -1;
-    for (int i = 0; i < m->nops && !rc; i++)
-        rc = add_again(r, &m->op[i], err);
+    int rc = r ? reserve(r, m->nops, err) : -1;
+    for (int i = 0; i < m->nops && !rc; i++) {
+        int added = add_as_first(r, m, i, err);
+        rc = added ? -(added < 0) : add_again(r, &m->op[i], err);
+    }
     if (!rc)
         rc = find_loss(r, err) || topt_model_copy_repeats(r, m, err) ||
              topt_model_note(r, m->note, err) ||

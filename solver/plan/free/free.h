@@ -141,8 +141,8 @@ void topt_problem_stats_add(struct topt_problem_stats *into,
 /* Has every operator something to choose?  (One choice for a whole model may fit some
  * operator nowhere, and then there is no strategy.) */
 int topt_problem_has_choices(const struct topt_problem *p);
-/* Is there one strategy at most? */
-int topt_problem_is_sole(const struct topt_problem *p);
+/* Its strategy, where there is one alone; else NULL, as without memory. */
+struct topt_strategy *topt_problem_sole(const struct topt_problem *p);
 
 /* A random strategy of a space that has some (seeded state advanced). */
 struct topt_strategy *topt_problem_random(const struct topt_problem *p, uint64_t *seed);

@@ -133,15 +133,17 @@ static int table_levels(const struct topt_grid_search *s)
 
 /* May the framework split the model's operators over so many, and with this level of sharding
  * between its data ranks? */
-static int tensor_fits(const struct topt_grid_search *s, const struct topt_degrees *v)
+static int tensor_fits(struct topt_grid_search *s, const struct topt_degrees *v)
 {
     const struct topt_tensor_map *map = topt_planning_tensor(s->planning, v);
-    int dim;
+    const struct topt_model *m = topt_planning_model(s->planning, v);
+    int cut = topt_degrees_first_tensor_axis(&s->mesh, v), dim;
+    int8_t *known = &s->divides[cut][v->context > 1];
     if (!map || v->tensor == 1)
         return 1;
-    return !map->refused[0] &&
-           topt_tensor_uneven(map, topt_planning_model(s->planning, v), v->tensor, &dim) <
-               0;
+    if (!*known)
+        *known = topt_tensor_uneven(map, m, v->tensor, &dim) < 0 ? 1 : -1;
+    return !map->refused[0] && *known > 0;
 }
 
 static int level_fits(const struct topt_grid_search *s, const struct topt_degrees *v)
@@ -720,11 +722,14 @@ static double of_most_layers(const struct topt_grid_search *s,
 /* Each stage holds its part of parameters and states, and what micro-batches in flight keep, in the mean of 1F1B
  * (stages + 1) / 2 of them.  A fifth is left for uneven cuts. */
 int64_t topt_grid_least_stage_bytes(const struct topt_grid_search *s,
-                                    const struct topt_degrees *v, int64_t kept_bytes)
+                                    const struct topt_degrees *v, int64_t kept_bytes,
+                                    int64_t enough)
 {
     double kept = (double)kept_bytes, stays = (double)topt_grid_stays_bytes(s, v);
     double even = (stays + kept * (v->stages + 1) / 2) / v->stages;
-    return (int64_t)(0.8 * fmax(even, of_most_layers(s, v, stays, kept)));
+    return (int64_t)(0.8 * (0.8 * even > (double)enough
+                                ? even
+                                : fmax(even, of_most_layers(s, v, stays, kept))));
 }
 
 int64_t topt_grid_stays_bytes(const struct topt_grid_search *s,

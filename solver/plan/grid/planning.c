@@ -53,10 +53,26 @@ static int find_kept(struct topt_planning *m, int i, struct topt_error *err)
     return 0;
 }
 
+/* The bytes that layers read which stages recompute as a whole, each of whose inputs is kept. */
+static double inputs_bytes(const struct topt_planning *m)
+{
+    const struct topt_request *r = m->request;
+    const struct topt_stage_units *u = &m->units;
+    double bytes = 0;
+    for (int i = u->first ? u->first : 1; i < u->first + u->layers; i++) {
+        const struct topt_tensor *t = &r->model->tensor[u->at[i].tensor];
+        const struct topt_op *o = &r->model->op[t->producer];
+        bytes += (double)topt_operand_numbers(o, o->output);
+    }
+    return bytes * topt_dtype_bytes(r->settings.dtype);
+}
+
 double topt_planning_kept(const struct topt_planning *m, const struct topt_degrees *d)
 {
     int i = d->context > 1;
-    return d->recompute ? m->kept_bytes[i] : m->activation_bytes[i];
+    return !d->recompute                                      ? m->activation_bytes[i]
+           : m->modules == TOPT_MODULE_WHOLE && d->stages > 1 ? m->input_bytes
+                                                              : m->kept_bytes[i];
 }
 
 static int find_recomputable(struct topt_planning *m, struct topt_error *err)
@@ -130,6 +146,9 @@ static int find_layers(struct topt_planning *m, struct topt_error *err)
     for (int i = 0; i < m->units.n; i++)
         m->in_unit[i] = sum_parameters(m, m->units.at[i].op, m->units.at[i + 1].op);
     find_losses(m);
+    if (!topt_accounting_is_papers(m->request->settings.accounting) &&
+        !(m->request->settings.offload & TOPT_OFFLOAD_KEPT))
+        m->input_bytes = inputs_bytes(m);
     m->most_chunks = topt_request_most_chunks(m->request, &m->units);
     return 0;
 }

@@ -51,6 +51,8 @@ struct topt_planning {
      * context ranks. */
     int modules;
     double kept_bytes[2];
+    double
+        input_bytes; /* what layers read that stages recompute as a whole; 0: not known */
     struct topt_pins pins; /* of the request */
     int64_t work;          /* of searches and their pricing so far */
     int least_is_a_point;  /* of a frontier: its search too ends where work is done */

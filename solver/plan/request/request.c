@@ -6,6 +6,7 @@
 #include "degrees.h"
 #include "pins.h"
 #include "free.h"
+#include "topt_minmax.h"
 #include "topt_tensor.h"
 #include "topt_text.h"
 
@@ -61,9 +62,11 @@ int topt_request_grid(const struct topt_request *r, int64_t gpus, int *nodes,
 
 int topt_next_grid(const struct topt_hw *hw, int64_t gpus, int *nodes, int *per_node)
 {
-    for (int n = *nodes + 1; n <= topt_hw_max_nodes(hw) && n <= gpus; n++)
-        if (gpus % n == 0 && gpus / n <= topt_hw_gpus_per_node(hw)) {
-            *nodes = n;
+    int64_t most = topt_hw_gpus_per_node(hw), fewest = (gpus + most - 1) / most;
+    for (int64_t n = topt_max(*nodes + 1, fewest);
+         n <= topt_hw_max_nodes(hw) && n <= gpus; n++)
+        if (gpus % n == 0) {
+            *nodes = (int)n;
             *per_node = (int)(gpus / n);
             return 1;
         }
@@ -260,7 +263,7 @@ int topt_request_counts(const struct topt_request *r, int64_t **ret, int *ret_n,
         pow2 = some = 0;
     for (int64_t c = 1; !r->ngpu_list && c <= max; c = pow2 ? 2 * c : c + 1) {
         int nodes = 0, per_node = 0;
-        if (topt_next_grid(r->hw, c, &nodes, &per_node) && (!some || is_booked(r, c)) &&
+        if ((!some || is_booked(r, c)) && topt_next_grid(r->hw, c, &nodes, &per_node) &&
             is_cut(r, nodes, per_node))
             list[n++] = c;
     }

@@ -209,6 +209,16 @@ static void set_pass(const struct passes *p, const struct topt_floor_unit *x, in
     }
 }
 
+/* Do two units have the same floor and the same parameters? */
+static int units_alike(const struct topt_memo_entry *floor, const struct topt_planning *m,
+                       int a, int b)
+{
+    return a != m->loss_unit && b != m->loss_unit &&
+           !memcmp(&m->in_unit[a], &m->in_unit[b], sizeof *m->in_unit) &&
+           !memcmp(&floor->floor.unit[a], &floor->floor.unit[b],
+                   sizeof *floor->floor.unit);
+}
+
 void topt_floor_units(const struct topt_memo_entry *floor,
                       const struct topt_grid_search *grid, const struct topt_degrees *d,
                       struct topt_unit_sums *ret)
@@ -227,6 +237,10 @@ void topt_floor_units(const struct topt_memo_entry *floor,
         const struct topt_floor_unit *x = &floor->floor.unit[i];
         double more = (i == grid->planning->loss_unit) * p.mean;
         struct topt_shared_ns shared;
+        if (i && units_alike(floor, grid->planning, i - 1, i)) {
+            ret[i] = ret[i - 1];
+            continue;
+        }
         topt_grid_shared_ns(grid, d, i, &shared);
         ret[i] = (struct topt_unit_sums){
             .passes_ns =

@@ -28,6 +28,7 @@ static void entry_destroy(struct topt_memo_entry *v)
     points_fini(&v->whole);
     free(v->staged);
     free(v->floor.unit);
+    topt_strategy_destroy(v->sole);
     free(v);
 }
 
@@ -112,6 +113,32 @@ struct topt_memo_entry *topt_memo_entry(struct topt_memo *m, int nodes, int per_
     return made;
 }
 
+static size_t strategy_bytes(const struct topt_strategy *x)
+{
+    return sizeof *x + (size_t)x->ntensors * sizeof *x->hub +
+           (size_t)x->nops * (sizeof *x->config + TOPT_MAX_INPUTS);
+}
+
+void topt_memo_keep_sole(struct topt_memo *m, struct topt_memo_entry *x,
+                         struct topt_strategy *sole)
+{
+    x->sole = sole;
+    m->bytes += sole ? strategy_bytes(sole) : 0;
+}
+
+const struct topt_strategy *topt_memo_sole(struct topt_memo *m, int nodes, int per_node,
+                                           const struct topt_degrees *v)
+{
+    const struct topt_memo_grid *g = find_grid(m, nodes, per_node);
+    for (int i = 0; g && i < g->n; i++) {
+        struct topt_degrees like = *v;
+        like.micro_batches = g->at[i]->degrees.micro_batches;
+        if (g->at[i]->sole && !topt_degrees_order(&g->at[i]->degrees, &like))
+            return g->at[i]->sole;
+    }
+    return NULL;
+}
+
 int topt_memo_take(struct topt_memo *m, struct topt_solutions *found,
                    struct topt_memo_points *ret)
 {
@@ -124,9 +151,7 @@ int topt_memo_take(struct topt_memo *m, struct topt_solutions *found,
         struct topt_solution *f = &found->at[i];
         at[i] = (struct topt_memo_point){f->memory_bytes, f->time_ns, -1, -1,
                                          f->strategy,     NULL};
-        const struct topt_strategy *x = f->strategy;
-        m->bytes += sizeof *at + sizeof *x + (size_t)x->ntensors * sizeof *x->hub +
-                    (size_t)x->nops * (sizeof *x->config + TOPT_MAX_INPUTS);
+        m->bytes += sizeof *at + strategy_bytes(f->strategy);
     }
     *ret = (struct topt_memo_points){
         .known = 1, .work = found->certificate.stats, .n = found->n, .at = at};

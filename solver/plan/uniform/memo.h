@@ -42,10 +42,10 @@ struct topt_memo_entry {
     struct topt_degrees degrees;
     int floored; /* is 'floor' known?  A stage's is that of few devices (uniform.c) */
     struct topt_floor floor;
-    int priced;                      /* ... is all up to 'stats'? */
-    int some;                        /* has every operator a configuration? */
-    int sole;                        /* ... and is there one strategy alone? */
-    struct topt_cost least;          /* lower bounds of every strategy */
+    int priced;                 /* ... is all up to 'stats'? */
+    int some;                   /* has every operator a configuration? */
+    struct topt_strategy *sole; /* the one strategy that there is; NULL: several; owned */
+    struct topt_cost least;     /* lower bounds of every strategy */
     struct topt_problem_stats stats; /* but routes, which variants of a grid share */
     struct topt_memo_points fastest; /* that the device can hold: one or none */
     struct topt_memo_points below;   /* the frontier below that one */
@@ -80,6 +80,14 @@ struct topt_memo {
 /* A variant of a grid, empty where nothing is known of it; NULL without memory. */
 struct topt_memo_entry *topt_memo_entry(struct topt_memo *m, int nodes, int per_node,
                                         const struct topt_degrees *v);
+
+/* A variant has one strategy, which the memo takes over (NULL: it has not). */
+void topt_memo_keep_sole(struct topt_memo *m, struct topt_memo_entry *x,
+                         struct topt_strategy *sole);
+
+/* The one strategy of a variant that differs in micro-batches alone; NULL: none such is known. */
+const struct topt_strategy *topt_memo_sole(struct topt_memo *m, int nodes, int per_node,
+                                           const struct topt_degrees *v);
 
 /* The memo of the model with adapters, made empty where there is none; NULL without memory. */
 struct topt_memo *topt_memo_lora(struct topt_memo *m);

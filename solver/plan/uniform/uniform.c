@@ -22,7 +22,7 @@
 #include <string.h>
 
 /* The evaluators of strategies on a mesh with such settings that were asked for last. */
-enum { EVALUATORS = 16 };
+enum { EVALUATORS = 32 };
 struct costs {
     const struct topt_model *model;
     const struct topt_mesh *mesh;
@@ -77,7 +77,8 @@ static int price(struct fold *f)
     x->some = topt_problem_has_choices(f->problem);
     if (x->some)
         x->least = topt_problem_lower_bound(f->problem);
-    x->sole = topt_problem_is_sole(f->problem);
+    if (!x->sole)
+        topt_memo_keep_sole(f->memo, x, topt_problem_sole(f->problem));
     topt_problem_stats(f->problem, &x->stats);
     x->priced = 1;
     return 0;
@@ -233,6 +234,23 @@ static int search(struct fold *f, enum topt_goal goal,
                                      : topt_solve_frontier(f->problem, o, ret, f->err);
 }
 
+/* The one strategy of a problem, unless it needs more than 'limit' (0: any).  Its cost is that of its schedule, so that the
+ * sums need only be bounds. */
+static int take_sole(struct fold *f, int64_t limit, struct topt_solutions *ret)
+{
+    const struct topt_memo_entry *x = f->entry;
+    struct topt_solution s = {x->least.memory, x->least.time, topt_strategy_copy(x->sole),
+                              *f->priced_as, NULL};
+    *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
+    if (!s.strategy)
+        return topt_nomem(f->err, "the search");
+    int out = beyond(x->least.memory, limit);
+    if (!out && !topt_solutions_append(ret, &s, 1, f->err))
+        return 0;
+    topt_strategy_destroy(s.strategy);
+    return out ? 0 : -1;
+}
+
 /* See that points are known: 0, -1, or 1 where their search was ended early or is not exact, so
  * that they are no matter for the memo. */
 static int find(struct fold *f, enum topt_goal goal, int64_t limit,
@@ -243,7 +261,8 @@ static int find(struct fold *f, enum topt_goal goal, int64_t limit,
     struct topt_solutions found;
     int rc = 0;
     if (!ret->known) {
-        if (search(f, goal, &o, &found))
+        int alone = f->entry->sole && f->priced_as->by_schedule;
+        if (alone ? take_sole(f, limit, &found) : search(f, goal, &o, &found))
             return -1;
         rc = topt_memo_take(f->memo, &found, ret);
         topt_solutions_fini(&found);
@@ -677,13 +696,16 @@ static int64_t most_hidden(const struct fold *f, const struct topt_grid_search *
     return (int64_t)(all * (1 - topt_dispatch_share(&r->settings, r->hw)));
 }
 
-/* The bytes that the fullest stage holds at least. */
-static int64_t least_bytes(const struct candidate *c, const struct topt_memo_entry *floor)
+/* The bytes that the fullest stage holds at least; the best of bounds only as far as none exceeds the limit. */
+static int64_t least_bytes(const struct fold *f, const struct candidate *c,
+                           const struct topt_memo_entry *floor)
 {
     int64_t kept = kept_bytes(c->grid, &c->degrees, floor);
     int64_t mean =
         (topt_grid_stays_bytes(c->grid, &c->degrees) + kept) / c->degrees.stages;
-    return topt_max(mean, topt_grid_least_stage_bytes(c->grid, &c->degrees, kept));
+    return topt_max(
+        mean, topt_grid_least_stage_bytes(c->grid, &c->degrees, kept,
+                                          f->memory_limit ? f->memory_limit : INT64_MAX));
 }
 
 /* What a candidate takes at least, by a floor of its passes (NULL: memory is looked for, and not known yet): 0 where it is of
@@ -692,14 +714,14 @@ static int bound(struct fold *f, struct candidate *c, const struct topt_memo_ent
 {
     const struct topt_degrees *d = &c->degrees;
     if (f->goal == TOPT_GOAL_LEAST)
-        return matters(f, c->least = least_bytes(c, floor), 0);
+        return matters(f, c->least = least_bytes(f, c, floor), 0);
     if (!floor->floor.some)
         return 0;
     int64_t ns = c->least =
         least_staged_ns(c->grid, d, floor, most_hidden(f, c->grid, d, floor));
     if (d->stages == 1)
         return !beyond(ns, f->time_limit);
-    return matters(f, least_bytes(c, floor),
+    return matters(f, least_bytes(f, c, floor),
                    recomputes_first(f, d) ? ns / 100 * PERCENT_WITHOUT : ns);
 }
 
@@ -751,14 +773,12 @@ static int list_stages(struct fold *f, struct candidates *all)
             c.priced_as = &c.grid->degrees[i];
             c.degrees = *c.priced_as;
             c.degrees.stages = stages;
-            struct topt_degrees lightest = c.degrees; /* by its chunks */
+            struct candidate lightest = c; /* by its chunks */
             if (row->whole_sums)
-                lightest.virtual_stages = TOPT_MAX_CHUNKS;
+                lightest.degrees.virtual_stages = TOPT_MAX_CHUNKS;
             if (c.degrees.micro_batches < 2 || !(levels >> c.degrees.level & 1) ||
                 (row->stages_alone && c.degrees.tensor > 1) ||
-                beyond(topt_grid_least_stage_bytes(c.grid, &lightest,
-                                                   kept_bytes(c.grid, &c.degrees, NULL)),
-                       f->memory_limit))
+                beyond(least_bytes(f, &lightest, NULL), f->memory_limit))
                 continue;
             if (is_canceled(f) || list_chunks(f, c, all))
                 return -1;
@@ -942,11 +962,33 @@ static int is_first_hopeless(struct fold *f, const struct candidate *c, int *low
     return high ? rc : rc < 0 ? -1 : 0;
 }
 
+/* See that a candidate's entry has its one strategy, or else its prices.  Where each rank has equally many samples, the
+ * layouts of degrees and the copies that are kept do not depend on how many they are: what differs in micro-batches alone
+ * has one strategy, too, and the same. */
+static int open_entry(struct fold *f, const struct candidate *c)
+{
+    if (find_entry(f, c->grid, c->priced_as))
+        return -1;
+    struct topt_memo_entry *x = f->entry;
+    const struct topt_mesh *mesh = &c->grid->mesh;
+    if (x->priced || x->sole)
+        return 0;
+    const struct topt_strategy *like =
+        topt_request_even(f->s->request) && c->degrees.by_schedule
+            ? topt_memo_sole(f->memo, mesh->nodes, mesh->per_node, c->priced_as)
+            : NULL;
+    if (!like)
+        return price(f);
+    x->some = 1;
+    topt_memo_keep_sole(f->memo, x, topt_strategy_copy(like));
+    return x->sole ? 0 : topt_nomem(f->err, "the search");
+}
+
 /* With the strategy that is fastest on the devices of a stage, and with the one that needs least. */
 static int add_candidate(struct fold *f, struct candidates *all, int i)
 {
     struct candidate *c = &all->at[i];
-    if (find_entry(f, c->grid, c->priced_as) || (!f->entry->priced && price(f)))
+    if (open_entry(f, c))
         return -1;
     int rc = (f->goal != TOPT_GOAL_LEAST && add_alike(f, all, i, 0)) ||
              add_alike(f, all, i, 1);
@@ -977,9 +1019,9 @@ static int64_t least_first(const struct fold *f, const struct candidate *c)
 {
     struct topt_degrees without = c->degrees;
     without.recompute = 0;
-    int64_t all = topt_grid_least_stage_bytes(c->grid, &without,
-                                              kept_bytes(c->grid, &without, NULL));
-    int64_t least = topt_grid_least_stage_bytes(c->grid, &c->degrees, 0);
+    int64_t all = topt_grid_least_stage_bytes(
+        c->grid, &without, kept_bytes(c->grid, &without, NULL), INT64_MAX);
+    int64_t least = topt_grid_least_stage_bytes(c->grid, &c->degrees, 0, INT64_MAX);
     double over = (double)topt_max(all - f->memory_limit, 0);
     double share = over / (double)topt_max(all - least, 1);
     return (int64_t)((double)c->least *
@@ -1008,7 +1050,7 @@ static int add_first_of(struct fold *f, struct candidate *c)
     int low, out = is_first_hopeless(f, c, &low);
     if (out)
         return out < 0 ? -1 : 0;
-    if (find_entry(f, c->grid, c->priced_as) || (!f->entry->priced && price(f)))
+    if (open_entry(f, c))
         return -1;
     f->degrees = &c->degrees;
     int rc = find(f, TOPT_GOAL_FASTEST, 0, &f->entry->whole) < 0 ? -1 : add_first(f, low);

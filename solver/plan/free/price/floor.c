@@ -138,7 +138,42 @@ static uint64_t excluded_by(const struct topt_problem *p, const struct edge_tabl
     return out;
 }
 
-int topt_problem_is_sole(const struct topt_problem *p)
+/* The strategy of the choices that are not left out; NULL where an edge between two of them has no alternative, or without
+ * memory. */
+static struct topt_strategy *strategy_of(const struct topt_problem *p,
+                                         const uint64_t *out)
+{
+    struct topt_strategy *s = topt_strategy_create(p->k.model);
+    const struct choice *ends[2];
+    for (int i = 0; i < p->nnodes && s; i++) {
+        const struct node *n = &p->node[i];
+        const struct choice *c = &p->family[n->family].at[__builtin_ctzll(~out[i])];
+        if (n->op >= 0)
+            s->config[n->op] = c->config;
+        else
+            s->hub[n->tensor] = (struct topt_hub){c->config, c->hub_keep};
+    }
+    for (int i = 0; i < p->nedges && s; i++) {
+        const struct edge *e = &p->edge[i];
+        const struct edge_table *t = &p->table[e->table];
+        for (int k = 0; k < 2; k++) {
+            int at = k ? e->to : e->from;
+            ends[k] = &p->family[p->node[at].family].at[__builtin_ctzll(~out[at])];
+        }
+        const int32_t *first =
+            &t->first[ends[0]->class[AS_PRODUCER] * topt_cols(p, t) -> n + ends[1]
+                      -> class[AS_CONSUMER + t->input]];
+        if (first[0] == first[1]) {
+            topt_strategy_destroy(s);
+            return NULL;
+        }
+        if (e->op >= 0)
+            s->keep[e->op * TOPT_MAX_INPUTS + e->input] = t->fact[first[0]].keep;
+    }
+    return s;
+}
+
+struct topt_strategy *topt_problem_sole(const struct topt_problem *p)
 {
     uint64_t *out = calloc((size_t)p->nnodes + 1, sizeof *out);
     int sole = out != NULL;
@@ -157,8 +192,9 @@ int topt_problem_is_sole(const struct topt_problem *p)
         int n = p->family[p->node[i].family].n;
         sole = n < 64 && n - __builtin_popcountll(out[i]) == 1;
     }
+    struct topt_strategy *ret = sole ? strategy_of(p, out) : NULL;
     free(out);
-    return sole;
+    return ret;
 }
 
 /* The least bytes that an edge keeps.  'out': choices of its consumer, as bits, that are left out. */
