@@ -748,7 +748,10 @@ int64_t topt_grid_unit_stays_bytes(const struct topt_grid_search *s,
     const struct topt_stage_unit *u = &s->planning->units.at[unit];
     int loss = s->request->model->loss;
     int64_t buffers = loss >= u[0].op && loss < u[1].op ? x->workspace_bytes : 0;
-    return (int64_t)(p.value + p.gradient + p.state) +
+    /* Gradients of a single micro-batch come one by one, as what was kept goes. */
+    double gradient =
+        v->micro_batches == 1 && x->gather == TOPT_GATHER_UNIT ? 0 : p.gradient;
+    return (int64_t)(p.value + gradient + p.state) +
            (x->accounting == TOPT_ACCOUNTING_RUN ? topt_with_allocator(x, buffers) : 0);
 }
 

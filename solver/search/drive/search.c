@@ -2,7 +2,6 @@
 #include "check_problem.h"
 #include "frontier.h"
 #include "frontier_tracking.h"
-#include "oracle.h"
 #include "search_common.h"
 #include "topt_near.h"
 #include "topt_tensoropt.h"

@@ -5,11 +5,10 @@
  * alternatives of all edges.  Each strategy is costed by topt_search_cost, the plainest
  * code there is. The frontier is a sorted list; the first strategy found for a cost is
  * its witness. */
-#include "oracle.h"
-
 #include "frontier.h"
 #include "search_common.h"
 #include "topt_array.h"
+#include "topt_tensoropt.h"
 
 #include <math.h>
 #include <stdlib.h>
