@@ -15,8 +15,8 @@
  *      owner       sharded   rows       sharded   rows from and to owners in each micro-batch
  *
  * (the last two in rows.c).  Where a framework accumulates gradients unsharded (settings.whole_sums), those of level gradient
- * are whole until the end of a step, where they are reduce-scattered.  Values are then sharded, and the gathers of all passes
- * counted, of which stage_passes.c takes those that there are.
+ * stay whole until the end of a step, where they are reduce-scattered.  Values are sharded then and gathered in each pass; of
+ * these gathers stage_passes.c counts the ones that a schedule has.
  *
  * Along a configuration's 'whole_axes' nothing is sharded: parts are the same there, and a
  * reduce-scatter is followed by an all-reduce of the part (HSDP: Zhao et al., PyTorch FSDP, 2023).

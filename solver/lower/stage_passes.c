@@ -424,20 +424,24 @@ static int64_t between_ns(const struct topt_stage_state *x, int a, int b,
 /* The time after each stage's last pass.  Gradients of a table that the first and the last stage share are summed there. */
 static int find_ends(struct topt_stage_state *x)
 {
-    int64_t more[TOPT_MAX_CHUNKS], sent = sent_bytes(x);
+    /* By the first chunk with such passes; apart for chunks whose reductions others hide. */
+    int64_t more[2][TOPT_MAX_CHUNKS], sent = sent_bytes(x);
+    memset(more, 0xff, sizeof more);
     for (int c = 0; c < x->nchunks; c++) {
         int64_t with, late, without = x->chunk[c].ns[1];
+        int hidden = x->t->settings->whole_sums && c >= x->shape.stages;
+        int64_t *ends = &more[hidden][x->like[c]];
         if (c && !topt_stages_unlike(x))
             x->send_ns[c] = x->send_ns[0];
         else if (c + 1 < x->nchunks)
             x->send_ns[c] = between_ns(x, topt_stage_of(x, c), topt_stage_of(x, c + 1),
                                        TOPT_PERMUTE, sent);
-        if (x->like[c] == c || (x->t->settings->whole_sums && c == x->shape.stages)) {
+        if (*ends < 0) {
             if (parts_ns(x, c, BACKWARD | ENDS, &with, &late))
                 return -1;
-            more[c] = topt_max(with - without, (int64_t)0);
+            *ends = topt_max(with - without, (int64_t)0);
         }
-        x->end_ns[topt_stage_of(x, c)] += more[x->like[c]];
+        x->end_ns[topt_stage_of(x, c)] += *ends;
     }
     if (topt_stages_share(x)) {
         int64_t bytes = x->t->stays[0][TOPT_CLASS_GRAD];
