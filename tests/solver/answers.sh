@@ -294,6 +294,7 @@ not_so "--degrees pp=1,vp=2" "chunks are of pipeline stages"
 not_so "--pipeline 1 --virtual-stages 2" "chunks are of pipeline stages; ask for --pipeline 2"
 not_so "--pipeline 48 --virtual-stages 4" "vp=4 (--virtual-stages): 48 stages of 4 chunks are 192 chunks, more than the model's 96 layers"
 not_so "--framework deepspeed --degrees tp=2,pp=4" "DeepSpeed (ZeRO) splits no layer of pipeline stages; leave out pp (--pipeline), or tp"
+not_so "--framework deepspeed --tensor-parallel --pipeline 4" "DeepSpeed (ZeRO) splits no layer of pipeline stages; leave out --pipeline, or --tensor-parallel"
 not_so "--gpus 96 --degrees tp=3" "tp=3 neither divides a node's 8 GPUs nor is it a multiple of them"
 not_so "--degrees tp=64,pp=64,dp=64" "need 262144 GPUs, and there are 1024"
 # Positions of long sequences.

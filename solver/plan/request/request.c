@@ -437,6 +437,12 @@ static int check_stages(const struct topt_request *r, struct topt_error *err)
                          "tp=%lld: %s splits no layer of pipeline stages; leave out pp "
                          "(--pipeline), or tp",
                          (long long)r->fixed.tensor, f->title);
+    if (f->stages_alone && r->tensor_parallel && r->pipeline > 1)
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "--tensor-parallel: %s splits no layer of pipeline stages; leave "
+            "out --pipeline, or --tensor-parallel",
+            f->title);
     if (r->virtual_stages > 1 && r->pipeline == 1)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--virtual-stages: chunks are of pipeline stages; ask for "
