@@ -101,5 +101,5 @@ void topt_rates_text(struct topt_text *out, const json_t *row, const json_t *job
     if (mfu > 0)
         topt_text_add(out, ", MFU %.1f %%", mfu);
     if (masked > 0 && masked < TELLING * mfu)
-        topt_text_add(out, " (%.1f %% without masked attention)", masked);
+        topt_text_add(out, " (%.1f %% without the masked part of attention)", masked);
 }

@@ -21,7 +21,7 @@ void topt_rates_put(json_t *row, const json_t *job);
 /* The same for an answer and its "alternatives", by its own "job". */
 void topt_rates_put_all(json_t *answer);
 
-/* "5,370 tokens/s, 2,680 tokens/s per GPU, MFU 44 %", with "(31.0 % without masked attention)" behind it where
+/* "5,370 tokens/s, 2,680 tokens/s per GPU, MFU 44 %", with "(31.0 % without the masked part of attention)" behind it where
  * these are far apart; nothing where 'row' has no rates. */
 void topt_rates_text(struct topt_text *out, const json_t *row, const json_t *job);
 /* Does it matter much for a job's MFU whether what a mask leaves out of attention counts? */

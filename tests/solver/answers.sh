@@ -38,8 +38,8 @@ check "MFU by its definition, and tokens a second of each GPU: $(jq -c '[.mfu, .
 holds '(6 * 7504658432 * 4096 + 6 * 32 * 32 * 128 * 4096 * 4096) as $half | .job as $job |
     $job.masked_flops_per_sample == $half and all(., .alternatives[]; (.mfu_masked / .mfu - $half / $job.model_flops_per_sample | fabs) < 1e-9)' &&
     "$topt" plan "$model" --hw a100-80-dgx --batch 64 --seq 4096 --gpus 8 >text 2>err && ! grep -q 'masked' text &&
-    "$topt" plan "$model" --hw a100-80-dgx --batch 64 --seq 16384 --gpus 8 -o masked.json >text 2>err && grep -q 'MFU [0-9.]* % ([0-9.]* % without masked attention)' text &&
-    "$topt" explain masked.json >text 2>err && grep -q 'without masked attention' text
+    "$topt" plan "$model" --hw a100-80-dgx --batch 64 --seq 16384 --gpus 8 -o masked.json >text 2>err && grep -q 'MFU [0-9.]* % ([0-9.]* % without the masked part of attention)' text &&
+    "$topt" explain masked.json >text 2>err && grep -q 'without the masked part of attention' text
 check "beside it, without what a causal mask leaves out, which is said where it is much: $(grep -o 'MFU.*' text)"
 echo '{"model_type": "gpt2", "n_layer": 128, "n_embd": 25600, "n_head": 160, "n_positions": 2048, "vocab_size": 51200}' >large.json
 "$topt" plan large.json --hw a100-80-dgx --batch 64 --seq 2048 --gpus 8 >text 2>err

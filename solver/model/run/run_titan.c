@@ -176,9 +176,8 @@ static int read_batch(struct run *r, int64_t stages, int64_t ranks)
         run_degree(r, "mbs", tokens / seq);
         global = step / seq;
         pass = stages > 1 ? pass : 1;
-        local =
-            tokens / seq *
-            pass; /* of an accumulation step, which is a whole one unless that is said */
+        /* Of an accumulation step, which is a whole one unless that is said. */
+        local = tokens / seq * pass;
         if (stages > 1 && global && r->gpus && r->gpus / ranks * local < global) {
             snprintf(note, sizeof note,
                      "accumulation steps of %lld micro-batches (num_pp_microbatches) are "
