@@ -71,7 +71,7 @@ only=$(field id)
 ask POST '/v1/plan?mode=mini-time&gpus=2&model_id=only%20one'; check "by which it is found" 200 "\"model_id\":\"$only\""
 ask POST '/v1/plan?mode=mini-time&gpus=2&model_id=only%20won'; check "not by another" 404 'did you mean only one\?'
 for bytes in 78 79; do ask POST '/v1/models?name=both' -d "{\"fake_bytes\":$bytes}"; check "one of two of a name" 201; done
-ask GET /v1/models/both; check "which is the name of neither" 404 'no single model has the id or the name'
+ask GET /v1/models/both; check "which is the name of neither" 404 'several models have the name .both.; give the id of one'
 for field in batch=0 seq=0 max_gpus=0 micro_batches=0 memory=80 factors=zero,zero; do
     ask POST "$mini&$field" -d '{}'; check "$field" 400 "\"source\":\"${field%%=*}\""
 done
