@@ -93,7 +93,8 @@ static int read_question(const char *body, size_t len, struct frame *reply,
     return rc;
 }
 
-/* What a run's script says into the question, and what is taken otherwise. */
+/* Reads a run's script into the question, and replies that question and the notes of what is planned otherwise than the
+ * script says. */
 static int put_run(const char *body, size_t len, const char *name, struct topt_query *q,
                    struct frame *reply, const char **ret_source, struct topt_error *err)
 {

@@ -187,7 +187,7 @@ void topt_layers_sum(struct topt_layers *t)
         *x = (struct topt_unit_sums){0};
         for (int p = t->from[u]; p < t->from[u + 1]; p++) {
             const struct topt_piece_bytes *b = &t->bytes[p];
-            /* Of parameters that are gathered the number of chunks says how many are there. */
+            /* How many chunks have gathered parameters depends on the number of chunks: stage_cost.c adds them. */
             x->stays += stays_of(t, p) + (t->settings->whole_sums ? 0 : b->whole);
             x->kept += b->kept - b->saved;
             for (int d = 0; d < TOPT_DURING_COUNT; d++)

@@ -254,7 +254,7 @@ static void explain_heads(struct topt_text *out, const json_t *job, int tokens, 
     topt_text_add(out, "%s)\n",
                   !mfu ? ""
                   : topt_rates_mask_tells(job)
-                      ? "MFU: model FLOPs utilization, masked attention counted, too"
+                      ? "MFU: model FLOPs utilization, with the masked part of attention"
                       : "MFU: model FLOPs utilization");
 }
 
@@ -733,7 +733,7 @@ static void show_as_is(struct topt_text *out, const json_t *a)
         topt_text_of_words(out, i ? "" : "taken", json_string_value(note));
 }
 
-/* What is not as in the model that was imported. */
+/* Shows how the planned model differs from the imported file. */
 static void show_note(struct topt_text *out, const json_t *a)
 {
     const char *note = topt_json_words_at(json_object_get(a, "job"), "note");

@@ -679,6 +679,14 @@ int64_t topt_grid_host_bytes(const struct topt_grid_search *s,
     return (int64_t)((p.value + p.gradient + p.state) / (s->stages ? s->stages : 1));
 }
 
+/* Does backward allocate the gradients one by one (topt_gradients_come)? */
+static int gradients_come(const struct topt_grid_search *s, const struct topt_degrees *v)
+{
+    struct topt_settings x = s->request->settings;
+    x.micro_batches = v->micro_batches;
+    return topt_gradients_come(&x);
+}
+
 /* Parameters, gradients, states, and what backward reads, each once and spread evenly.  Gradients
  * that backward makes one by one are not there yet when all that it reads is; and parameters that
  * are gathered from forward to backward alone are not there any more when all gradients are. */
@@ -686,11 +694,9 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degr
 {
     struct topt_least_parameters p = least_on_each(s, v);
     double before = p.value, after = p.value + p.gradient;
-    struct topt_settings x = s->request->settings;
-    x.micro_batches = v->micro_batches;
     before +=
         topt_planning_kept(s->planning, v) / (double)v->micro_batches / s->mesh.devices;
-    if (!topt_gradients_come(&x))
+    if (!gradients_come(s, v))
         before += p.gradient;
     else if (v->level == TOPT_ZERO_GRADIENT)
         after -= p.value;
@@ -748,9 +754,8 @@ int64_t topt_grid_unit_stays_bytes(const struct topt_grid_search *s,
     const struct topt_stage_unit *u = &s->planning->units.at[unit];
     int loss = s->request->model->loss;
     int64_t buffers = loss >= u[0].op && loss < u[1].op ? x->workspace_bytes : 0;
-    /* Gradients of a single micro-batch come one by one, as what was kept goes. */
-    double gradient =
-        v->micro_batches == 1 && x->gather == TOPT_GATHER_UNIT ? 0 : p.gradient;
+    /* When most is kept, such gradients are not there yet. */
+    double gradient = gradients_come(s, v) ? 0 : p.gradient;
     return (int64_t)(p.value + gradient + p.state) +
            (x->accounting == TOPT_ACCOUNTING_RUN ? topt_with_allocator(x, buffers) : 0);
 }
