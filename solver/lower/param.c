@@ -14,7 +14,7 @@
  *      sparse      whole     rows       whole     rows gathered from all in each micro-batch
  *      owner       sharded   rows       sharded   rows from and to owners in each micro-batch
  *
- * (the last two in rows.c).  Where a framework accumulates gradients unsharded (settings.whole_sums), those of level gradient
+ * (the last two in rows.c).  Where a framework accumulates gradients unsharded (settings.unsharded_sums), those of level gradient
  * stay whole until the end of a step, where they are reduce-scattered.  Values are sharded then and gathered in each pass; of
  * these gathers stage_passes.c counts the ones that a schedule has.
  *
@@ -59,7 +59,7 @@ static struct param param_of(const struct topt_op_writer *w, int x)
                      ? topt_table_sparse(w->o) == x
                      : topt_layout_partial_mask(&p.partial) >> w->c->whole_axes != 0;
     p.at = shards ? (enum topt_zero)w->c->zero : TOPT_ZERO_NONE;
-    if (p.at == TOPT_ZERO_GRADIENT && w->f->settings->whole_sums &&
+    if (p.at == TOPT_ZERO_GRADIENT && w->f->settings->unsharded_sums &&
         topt_is_trained(w->o, x))
         p.at = TOPT_ZERO_PARAM;
     p.sharded = p.at ? topt_sharded_layout(w->o, x, w->c, w->f->mesh) : p.whole;
@@ -77,10 +77,10 @@ static int is_sparse(enum topt_zero at)
 }
 
 /* Are micro-batches' gradients added up whole, though they are sharded when the step is over? */
-static int sums_whole(const struct param *p)
+static int accumulates_unsharded(const struct param *p)
 {
     return p->at == TOPT_ZERO_STATE ||
-           (p->at == TOPT_ZERO_PARAM && p->f->settings->whole_sums);
+           (p->at == TOPT_ZERO_PARAM && p->f->settings->unsharded_sums);
 }
 
 /* Layout of value, gradient and state where 'from' and more is sharded. */
@@ -397,9 +397,9 @@ static int init_trained(const struct topt_op_writer *w, const struct param *p)
 {
     const struct topt_settings *s = p->f->settings;
     /* One that is sharded at the end of a step alone is not reduced in place. */
-    struct topt_buffer g =
-        grad_of(p, sums_whole(p) ? p->partial : layout_at(p, TOPT_ZERO_GRADIENT),
-                TOPT_CLASS_GRAD);
+    struct topt_buffer g = grad_of(
+        p, accumulates_unsharded(p) ? p->partial : layout_at(p, TOPT_ZERO_GRADIENT),
+        TOPT_CLASS_GRAD);
     if (is_sparse(p->at))
         topt_rows_shape(w, &g);
     p->b->param_grad[p->x] = topt_fragment_block(p->f, g);
@@ -500,7 +500,7 @@ int topt_param_grads_open(const struct topt_op_writer *w)
         struct param p = param_of(w, x);
         int *grad = &w->b->grad[x];
         *grad = is_sparse(p.at) ? -1 : w->b->param_grad[x];
-        if (p.at < TOPT_ZERO_GRADIENT || is_sparse(p.at) || sums_whole(&p))
+        if (p.at < TOPT_ZERO_GRADIENT || is_sparse(p.at) || accumulates_unsharded(&p))
             continue;
         topt_fragment_async(w->f, TOPT_ASYNC_GRADIENT);
         *grad = topt_fragment_block(w->f, grad_of(&p, p.partial, TOPT_CLASS_TRANSIENT));
@@ -588,7 +588,7 @@ static struct gathered gathered_of(const struct param *p)
                       : value;
     if (at == TOPT_ZERO_GRADIENT)
         g.whole = value;
-    if (at == TOPT_ZERO_PARAM && s->whole_sums) {
+    if (at == TOPT_ZERO_PARAM && s->unsharded_sums) {
         g.whole = g.value;
         g.value = 0;
     }
@@ -598,7 +598,8 @@ static struct gathered gathered_of(const struct param *p)
     g.made = value;
     if (is_sparse(p->at))
         return g;
-    if (sums_whole(p) && at == TOPT_ZERO_PARAM) /* reduced when activations are gone */
+    if (accumulates_unsharded(p) &&
+        at == TOPT_ZERO_PARAM) /* reduced when activations are gone */
         g.reduced = 0;
     else if (at >= TOPT_ZERO_GRADIENT) /* as backward makes it, and as it is reduced */
         g.grad = g.reduced == value ? value : value + g.reduced;
@@ -736,7 +737,7 @@ static void add_traffic(const struct param *p, struct topt_host_traffic *h)
     const struct topt_settings *s = p->f->settings;
     int64_t n = topt_layout_elements(p->f->mesh, &p->shape, &p->sharded);
     int64_t value = n * topt_element_bytes(s, TOPT_ELEM_REAL);
-    int64_t rounds = s->whole_sums ? 1 : s->micro_batches;
+    int64_t rounds = s->unsharded_sums ? 1 : s->micro_batches;
     int64_t grad = n * topt_element_bytes(s, grad_element(s));
     int64_t moved = s->shard_f32 && has_master(s)
                         ? n * topt_element_bytes(s, TOPT_ELEM_STATE)
@@ -781,7 +782,7 @@ void topt_param_offload(const struct topt_fragments *f, int op,
     ret->rests += state;
     ret->worked += 2 * state;
     bytes[TOPT_CLASS_STATE] -= state;
-    if (s->offload & TOPT_OFFLOAD_GRADIENT && !s->whole_sums)
+    if (s->offload & TOPT_OFFLOAD_GRADIENT && !s->unsharded_sums)
         bytes[TOPT_CLASS_GRAD] = 0;
     if (s->offload & TOPT_OFFLOAD_PARAM) {
         ret->rests += bytes[TOPT_CLASS_PARAM];
@@ -865,7 +866,7 @@ static int end_param(const struct param *p)
     int param = p->b->param[p->x], grad = p->b->param_grad[p->x];
     if (p->at == TOPT_ZERO_NONE)
         return all_reduce(p, grad) || update(p, param, grad) ? -1 : 0;
-    int whole = sums_whole(p), has_part = p->at >= TOPT_ZERO_PARAM;
+    int whole = accumulates_unsharded(p), has_part = p->at >= TOPT_ZERO_PARAM;
     if ((whole && reduce_scatter(p, grad, &grad)) ||
         (has_part ? update(p, param, grad) : update_part(p, grad)))
         return -1;

@@ -65,7 +65,7 @@ static void add_stays(const struct topt_stage_state *x, int stage,
             gathered += t->bytes[p].whole;
         }
     }
-    if (t->settings->whole_sums && x->shape.chunks > TOPT_ACTIVE_CHUNKS)
+    if (t->settings->unsharded_sums && x->shape.chunks > TOPT_ACTIVE_CHUNKS)
         gathered = gathered / x->shape.chunks * TOPT_ACTIVE_CHUNKS;
     ret[TOPT_CLASS_BUFFERS] += gathered;
     int has_table = stage == x->shape.stages - 1 && topt_stages_share(x);

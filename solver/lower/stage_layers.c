@@ -160,7 +160,7 @@ void topt_layers_join(struct topt_layers *t, const struct topt_hw *whole,
 static void add_pass(struct topt_unit_sums *u, int backward,
                      const struct topt_part_time *t, const struct topt_settings *s)
 {
-    int64_t rounds = s->micro_batches, gather_ns = s->whole_sums ? 0 : t->gather_ns;
+    int64_t rounds = s->micro_batches, gather_ns = s->unsharded_sums ? 0 : t->gather_ns;
     int64_t *ns = u->ns[backward];
     u->passes_ns += t->compute_ns + t->waited_ns;
     ns[TOPT_LINK_COUNT] += t->compute_ns / rounds + t->waited_ns / rounds;
@@ -188,7 +188,7 @@ void topt_layers_sum(struct topt_layers *t)
         for (int p = t->from[u]; p < t->from[u + 1]; p++) {
             const struct topt_piece_bytes *b = &t->bytes[p];
             /* How many chunks have gathered parameters depends on the number of chunks: stage_cost.c adds them. */
-            x->stays += stays_of(t, p) + (t->settings->whole_sums ? 0 : b->whole);
+            x->stays += stays_of(t, p) + (t->settings->unsharded_sums ? 0 : b->whole);
             x->kept += b->kept - b->saved;
             for (int d = 0; d < TOPT_DURING_COUNT; d++)
                 x->exchange_ns += t->spent[p].at[d].exchange_ns;

@@ -52,7 +52,7 @@ static void take_gathers(const struct topt_stage_state *x,
 static void expose_reduction(const struct topt_stage_state *x, int chunk,
                              struct topt_part_time *end)
 {
-    if (!x->t->settings->whole_sums || chunk >= x->shape.stages)
+    if (!x->t->settings->unsharded_sums || chunk >= x->shape.stages)
         return;
     end->waited_ns += end->reduce_ns;
     end->waited_links |= end->reduce_links;
@@ -68,7 +68,7 @@ static int pieces_of(const struct topt_stage_state *x, int chunk, int parts,
     for (int p = topt_first_piece(x, chunk); p < topt_first_piece(x, chunk + 1);
          p++, n++) {
         ret[n] = spent[p];
-        if (x->t->settings->whole_sums)
+        if (x->t->settings->unsharded_sums)
             take_gathers(x, &spent[p], &ret[n]);
         for (int d = 0; d < TOPT_DURING_COUNT; d++) {
             struct topt_part_time *t = &ret[n].at[d];
@@ -429,7 +429,7 @@ static int find_ends(struct topt_stage_state *x)
     memset(more, 0xff, sizeof more);
     for (int c = 0; c < x->nchunks; c++) {
         int64_t with, late, without = x->chunk[c].ns[1];
-        int hidden = x->t->settings->whole_sums && c >= x->shape.stages;
+        int hidden = x->t->settings->unsharded_sums && c >= x->shape.stages;
         int64_t *ends = &more[hidden][x->like[c]];
         if (c && !topt_stages_unlike(x))
             x->send_ns[c] = x->send_ns[0];

@@ -240,9 +240,10 @@ struct topt_settings {
     int64_t stages, stage_chunks;
     enum topt_order_row order;
     int even_stages; /* each chunk has as many layers as the others */
-    /* Stages' ranks that shard gradients accumulate whole ones, keep parameters whole, and reduce once a step; of more
-     * than TOPT_ACTIVE_CHUNKS chunks the parameters of so many at a time. */
-    int whole_sums;
+    /* Ranks of a stage that shard gradients accumulate them unsharded, keep parameters unsharded, and reduce
+     * gradients once a step (FSDP2 in PyTorch's pipelines); of more than TOPT_ACTIVE_CHUNKS chunks, only so many
+     * have unsharded parameters at a time. */
+    int unsharded_sums;
     /* Stages lie on the groups of unlike devices of the profile, in its order, each on one; the mesh is that of a stage. */
     int unlike_stages;
     /* Under by_schedule: the time in which the host starts one kernel, beside the device's work; 0: it is
@@ -275,7 +276,7 @@ int topt_settings_scheduled(const struct topt_settings *s);
 /* PyTorch's schedules of several chunks keep the parameters of the next three that a stage works on (_add_unshard_reshard of
  * torch/distributed/pipelining, v2.14). */
 enum { TOPT_ACTIVE_CHUNKS = 3 };
-/* How often a stage gathers each of its chunks in a step, under whole_sums. */
+/* How often a stage gathers each of its chunks in a step, under unsharded_sums. */
 double topt_chunk_gathers(const struct topt_settings *s);
 /* Does backward allocate the gradients of parameters one by one, because a step begins without them? */
 int topt_gradients_come(const struct topt_settings *s);

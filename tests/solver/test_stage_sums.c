@@ -68,7 +68,7 @@ static int cost_product(struct asked *a, int64_t micro_batches, int chunks, int 
         !topt_grid_costing(&a->s, &d, &k, err)) {
         struct topt_settings settings = *k.settings;
         struct topt_config c = all.at[0].strategy->config[op];
-        settings.whole_sums = whole;
+        settings.unsharded_sums = whole;
         if (!whole)
             c.zero = TOPT_ZERO_PARAM; /* which gathers in each pass */
         k.settings = &settings;

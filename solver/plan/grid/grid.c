@@ -402,10 +402,11 @@ void topt_grid_close(struct topt_grid_search *s)
     s->degrees = NULL;
 }
 
-int topt_grid_sums_whole(const struct topt_grid_search *s, const struct topt_degrees *v)
+int topt_grid_accumulates_unsharded(const struct topt_grid_search *s,
+                                    const struct topt_degrees *v)
 {
     const struct topt_framework *f = s->request->framework;
-    return v->stages > 1 && v->level == TOPT_ZERO_GRADIENT && f && f->whole_sums;
+    return v->stages > 1 && v->level == TOPT_ZERO_GRADIENT && f && f->unsharded_sums;
 }
 
 /* Sets the fields of settings that describe a pipeline. */
@@ -416,7 +417,7 @@ static void add_stages(const struct topt_grid_search *s, const struct topt_degre
     ret->stages = v->stages;
     ret->stage_chunks = v->virtual_stages;
     ret->even_stages = topt_request_even_stages(s->request);
-    ret->whole_sums = topt_grid_sums_whole(s, v);
+    ret->unsharded_sums = topt_grid_accumulates_unsharded(s, v);
     ret->unlike_stages = v->stages > 1 && s->request->unlike.groups;
     ret->order = v->order;
 }
@@ -451,7 +452,7 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
             at->settings.table_shards != shards ||
             at->settings.by_schedule != v->by_schedule ||
             at->settings.stages != v->stages ||
-            at->settings.whole_sums != topt_grid_sums_whole(s, v) ||
+            at->settings.unsharded_sums != topt_grid_accumulates_unsharded(s, v) ||
             at->settings.stage_chunks != v->virtual_stages ||
             at->settings.order != v->order))
         link = &at->next;
@@ -633,10 +634,12 @@ static struct spread spread_of(const struct topt_grid_search *s,
     all = fmin(all, ranks * topt_degrees_shard(v) * v->context);
     double chunks =
         (double)v->virtual_stages / TOPT_ACTIVE_CHUNKS; /* of one that is there */
-    double values = topt_grid_sums_whole(s, v) ? parts * fmax(chunks, 1) : parts;
+    double values =
+        topt_grid_accumulates_unsharded(s, v) ? parts * fmax(chunks, 1) : parts;
     return (struct spread){
         v->level >= TOPT_ZERO_PARAM ? all : values,
-        v->level >= TOPT_ZERO_GRADIENT && !topt_grid_sums_whole(s, v) ? all : parts,
+        v->level >= TOPT_ZERO_GRADIENT && !topt_grid_accumulates_unsharded(s, v) ? all
+                                                                                 : parts,
         v->level >= TOPT_ZERO_STATE ? all : parts};
 }
 
@@ -807,7 +810,7 @@ void topt_grid_shared_ns(const struct topt_grid_search *s, const struct topt_deg
     struct topt_expert_axes of = topt_degrees_expert_axes(&s->mesh, v);
     uint32_t replicas = (1u << topt_degrees_whole_axes(&s->mesh, v)) - 1;
     *ret = (struct topt_shared_ns){{0}, {0}, {0}};
-    if (v->level < TOPT_ZERO_GRADIENT || topt_grid_sums_whole(s, v) ||
+    if (v->level < TOPT_ZERO_GRADIENT || topt_grid_accumulates_unsharded(s, v) ||
         s->request->settings.low)
         return;
     struct topt_parameter_sums experts = {.all = p->of_experts};

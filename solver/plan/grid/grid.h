@@ -79,8 +79,9 @@ int topt_grid_holds(const struct topt_grid_search *s, const struct topt_strategy
 /* The bytes of a device's own part of parameters, gradients and states that rest on the host. */
 int64_t topt_grid_host_bytes(const struct topt_grid_search *s,
                              const struct topt_degrees *v);
-/* Do ranks of a stage that shard gradients accumulate whole ones (settings.whole_sums)? */
-int topt_grid_sums_whole(const struct topt_grid_search *s, const struct topt_degrees *v);
+/* Do ranks of a stage that shard gradients accumulate them unsharded (settings.unsharded_sums)? */
+int topt_grid_accumulates_unsharded(const struct topt_grid_search *s,
+                                    const struct topt_degrees *v);
 /* A lower bound, in bytes a device, of every strategy of a variant, without looking at
  * operators. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v);

@@ -367,7 +367,7 @@ static const struct setting setting[] = {
     {"schedule", WORD, AT(order), TOPT_ORDER_1F1B, .what = "schedule",
      .word = topt_order_name, .words = TOPT_ORDERS},
     {"even_stages", FLAG, AT(even_stages)},
-    {"whole_sums", FLAG, AT(whole_sums)},
+    {"unsharded_sums", FLAG, AT(unsharded_sums)},
     {"unlike_stages", FLAG, AT(unlike_stages)},
     {"host_ns", NUMBER, AT(host_ns), .most = 1000000000},
     {"cuda_graphs", FLAG, AT(cuda_graphs)},

@@ -105,7 +105,7 @@ enum { HOST_NS = 8000 };
     .uniform_only = 1, .allocator_permille = 80, .host_ns = HOST_NS, .workspaces = 2
 #define FSDP2                                                                            \
     .low_apart = 1, .low_params = 1 << TOPT_LOW_TENSORWISE, .gradient_f32 = 1,           \
-    .shard_f32 = 1, .whole_sums = 1, .overlap = TOPT_OVERLAP_FSDP,                       \
+    .shard_f32 = 1, .unsharded_sums = 1, .overlap = TOPT_OVERLAP_FSDP,                   \
     .gather = TOPT_GATHER_UNIT
 #define SEARCHED                                                                         \
     .tensor_most = TOPT_TENSOR_ANYWHERE, .pipeline = TOPT_PIPELINE_SEARCHED,             \

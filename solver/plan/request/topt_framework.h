@@ -77,7 +77,7 @@ struct topt_framework {
      * chunk may have nothing, and whether sharded gradients are accumulated whole there (as of topt_settings). */
     enum topt_pipeline_when { TOPT_PIPELINE_ASKED, TOPT_PIPELINE_SEARCHED } pipeline;
     int pipeline_orders, fork_orders, pipeline_levels, even_stages, empty_chunks,
-        whole_sums;
+        unsharded_sums;
     /* Levels that may shard over a part of the data ranks and be replicated over the rest (bits), and
      * whether they are searched so unasked. */
     int replica_levels, replicas_searched;

@@ -135,7 +135,8 @@ static double share_of_adding(const struct topt_memo_entry *floor,
                               const struct topt_grid_search *grid,
                               const struct topt_degrees *d)
 {
-    int sharded = d->level >= TOPT_ZERO_GRADIENT && !topt_grid_sums_whole(grid, d);
+    int sharded =
+        d->level >= TOPT_ZERO_GRADIENT && !topt_grid_accumulates_unsharded(grid, d);
     double u = (double)d->micro_batches, of = (double)floor->degrees.micro_batches;
     return sharded || of <= 1 ? 0 : (1 - 1 / u) / (1 - 1 / of);
 }

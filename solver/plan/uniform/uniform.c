@@ -91,7 +91,8 @@ static int serves(const struct costs *x, const struct topt_costing *k)
     return x->of && x->mesh == k->mesh && x->model == k->model &&
            a->micro_batches == b->micro_batches && a->tables == b->tables &&
            a->table_shards == b->table_shards && a->rest_f32 == b->rest_f32 &&
-           a->ring == b->ring && a->merge == b->merge && a->whole_sums == b->whole_sums;
+           a->ring == b->ring && a->merge == b->merge &&
+           a->unsharded_sums == b->unsharded_sums;
 }
 
 static struct costs *open_costs(struct fold *f, const struct topt_costing *k)
@@ -774,7 +775,7 @@ static int list_stages(struct fold *f, struct candidates *all)
             c.degrees = *c.priced_as;
             c.degrees.stages = stages;
             struct candidate lightest = c; /* by its chunks */
-            if (row->whole_sums)
+            if (row->unsharded_sums)
                 lightest.degrees.virtual_stages = TOPT_MAX_CHUNKS;
             if (c.degrees.micro_batches < 2 || !(levels >> c.degrees.level & 1) ||
                 (row->stages_alone && c.degrees.tensor > 1) ||
