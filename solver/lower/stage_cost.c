@@ -212,6 +212,7 @@ static int run(struct topt_stage_state *x, struct topt_strategy_cost *cost)
     struct topt_pipeline_held held[TOPT_MAX_STAGES];
     struct topt_pipeline p = {.order = x->t->settings->order,
                               .shape = x->shape,
+                              .sends_wait = x->t->settings->sends_wait,
                               .chunk = x->chunk,
                               .end_ns = x->end_ns,
                               .send_ns = x->send_ns,

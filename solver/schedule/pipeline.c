@@ -104,7 +104,7 @@ static int send(struct pipe *x, int stage, int from, int to, int task, int *ret)
         sent = follow(x, stage, x->p->send_ns[topt_min(from, to)], task);
         if (sent < 0)
             return -1;
-        if (x->order->sends_wait)
+        if (x->order->sends_wait || x->p->sends_wait)
             x->chain[stage] = sent;
     }
     *ret = sent + 1;

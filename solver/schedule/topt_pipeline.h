@@ -42,6 +42,7 @@ struct topt_passes {
 struct topt_pipeline {
     enum topt_order_row order;
     struct topt_order_shape shape;
+    int sends_wait; /* a stage waits until its output is sent, in any order without pairs */
     /* shape.stages x shape.chunks, in the model's order */
     const struct topt_chunk *chunk;
     const int64_t *end_ns;  /* by stage: reductions and the update, after its last pass */

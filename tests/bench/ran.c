@@ -194,6 +194,7 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     if (row_uses(r, "dispatch"))
         q.settings.dispatch = TOPT_DISPATCH_DEEPEP;
     q.settings.tensor_overlap = row_uses(r, "async-tensor");
+    q.settings.sends_wait = row_uses(r, "sends-wait");
     q.expert = r->expert > 1 ? r->expert : 1;
     q.context = r->context > 1 ? r->context : 0;
     if (modules_of(r))
@@ -516,14 +517,22 @@ static int is_tight(const struct ran *x)
     return (double)high > x->limit;
 }
 
-/* Each further time that a step fills and empties its pipeline, its stages wait as long as in the first. */
-static void fill_again(const struct row *r, struct topt_strategy_cost *c)
+/* A step that fills and empties its pipeline several times, each with its part of the batch: its stages wait in each as
+ * they do in one. */
+static void fill_again(const struct row *r, const struct topt_hw *hw,
+                       struct topt_strategy_cost *c)
 {
-    double more = (double)(row_pipelines(r) - 1) * (double)c->stage.idle_ns;
+    struct row part = *r;
+    struct ran one;
+    part.batch /= row_pipelines(r);
+    struct topt_model *m = ran_model(&part, part.batch / (part.gpus / gpus_of(&part)));
+    cost_by(&part, m, hw, 0, &one);
+    double more = (double)(row_pipelines(r) * one.cost.stage.idle_ns - c->stage.idle_ns);
     for (int b = 0; b < TOPT_BASIS_COUNT; b++)
         c->sum.basis_ns[b] +=
             (int64_t)(more * (double)c->sum.basis_ns[b] / (double)c->time_ns);
     c->time_ns += (int64_t)more;
+    topt_model_destroy(m);
 }
 
 struct ran ran_of(const struct row *r)
@@ -535,7 +544,8 @@ struct ran ran_of(const struct row *r)
         give_up(r, err.text);
     struct topt_model *m = ran_model(r, r->batch / (r->gpus / gpus_of(r)));
     cost_by(r, m, hw, 0, &ret);
-    fill_again(r, &ret.cost);
+    if (row_pipelines(r) > 1)
+        fill_again(r, hw, &ret.cost);
     if (!strcmp(r->memory_kind, "allocated") || !strcmp(r->memory_kind, "tensors"))
         cost_by(r, m, hw, 1, &tensors);
     else

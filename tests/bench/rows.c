@@ -150,6 +150,9 @@ static const struct mechanism {
     {"even-stages", NULL, 1},
     /* "pipelines=N": a step fills and empties its pipeline N times, each with a part of the micro-batches. */
     {"pipelines", NULL, 1},
+    /* Stages wait for what they send: each step of PyTorch's multi-stage schedules ends with its sends and receives up to
+     * 2.9 (PipelineScheduleMulti of torch/distributed/pipelining/schedules.py). */
+    {"sends-wait", NULL, 1},
     {"fp8", in_eight_bits, 0},
     {"adapters-tensor", with_adapters_split, 0},
     {"async-tensor", NULL, 1},

@@ -334,7 +334,7 @@ static void make(struct replay *x, int s, const struct replayed *r, int64_t ends
                 !(o->v && r->own + to == n - 1 && abs(r->own - to) == 1);
     if (!weights)
         row[r->own] = ends + (sends ? x->p->send_ns[to < r->own ? to : r->own] : 0);
-    x->now[s] = sends && o->sends_wait ? row[r->own] : ends;
+    x->now[s] = sends && (o->sends_wait || x->p->sends_wait) ? row[r->own] : ends;
     if (s == 0)
         x->kept += !r->t.backward                   ? c->kept
                    : r->t.part == TOPT_TURN_INPUTS  ? c->weights_kept
@@ -418,6 +418,7 @@ static void test_uneven(void)
         for (int k = 0; k < stages * chunks * chunks; k++)
             pairs[k] = 1 + draw(90);
         p.p.pair_ns = topt_orders[row].pairs ? pairs : NULL;
+        p.p.sends_wait = i % 3 == 0 && !topt_orders[row].pairs;
         for (int c = 0; c < stages * chunks; c++) {
             for (int k = 0; k < 2; k++)
                 p.chunk[c].ns[k] = 1 + draw(50);

@@ -367,6 +367,7 @@ static const struct setting setting[] = {
     {"schedule", WORD, AT(order), TOPT_ORDER_1F1B, .what = "schedule",
      .word = topt_order_name, .words = TOPT_ORDERS},
     {"even_stages", FLAG, AT(even_stages)},
+    {"sends_wait", FLAG, AT(sends_wait)},
     {"unsharded_sums", FLAG, AT(unsharded_sums)},
     {"unlike_stages", FLAG, AT(unlike_stages)},
     {"host_ns", NUMBER, AT(host_ns), .most = 1000000000},
