@@ -36,7 +36,7 @@ static inline struct attention attention_of(const struct topt_kernel_call *c)
 {
     enum { H = 1, S, T };
     const struct topt_op *op = c->op;
-    const struct topt_attrs *x = &op->attrs;
+    const struct topt_attrs *x = op->attrs;
     int packed = !op->operand[ATTENTION_KV].present;
     int has_table = op->operand[ATTENTION_RP].present;
     int64_t group = x->heads / x->kv_heads, hd = x->head_dim;

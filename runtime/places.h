@@ -74,7 +74,7 @@ static inline int64_t joined_run(const struct topt_kernel_call *c, int operand)
 /* 'input': the operand that holds the part of the image. */
 static inline struct windows windows_of(const struct topt_kernel_call *c, int input)
 {
-    const struct topt_attrs *a = &c->op->attrs;
+    const struct topt_attrs *a = c->op->attrs;
     const struct topt_box *x = &c->box[input];
     const int8_t *d = c->op->spec->operand[input].dim;
     return (struct windows){
@@ -97,7 +97,7 @@ static inline struct windows windows_of(const struct topt_kernel_call *c, int in
 static inline struct windows windows_over_output(const struct topt_kernel_call *c,
                                                  int input)
 {
-    const struct topt_attrs *a = &c->op->attrs;
+    const struct topt_attrs *a = c->op->attrs;
     const struct topt_box *x = &c->box[input], *y = &c->box[CT_Y];
     return (struct windows){.height = y->len[2],
                             .width = y->len[3],
@@ -127,8 +127,8 @@ static inline struct scan scan_of(const struct topt_kernel_call *c, int of_heads
                          .per_group = op->count[H] / op->count[G],
                          .p = op->operand[of_heads].dim[2].unit,
                          .n = op->operand[of_groups].dim[2].unit / 2,
-                         .chunk = op->attrs.chunk,
-                         .chunks = (c->len[S] + op->attrs.chunk - 1) / op->attrs.chunk,
+                         .chunk = op->attrs->chunk,
+                         .chunks = (c->len[S] + op->attrs->chunk - 1) / op->attrs->chunk,
                          .ld = extent(c, of_heads, 2),
                          .ldg = extent(c, of_groups, 2),
                          .carries = c->carries};

@@ -292,7 +292,7 @@ static const struct topt_attrs *heads_of(const struct topt_naming *n, int op,
     snprintf(name, sizeof name, "%.*s.att%s", (int)(dot - own), own,
              strcmp(ending, "qkv") ? "end" : "ention");
     int at = topt_model_find(n->model, name);
-    return at < 0 ? NULL : &n->model->op[at].attrs;
+    return at < 0 ? NULL : n->model->op[at].attrs;
 }
 
 /* Where row 'row' of a matrix of heads lies there, of numbers that are turned: by the attention
@@ -303,7 +303,7 @@ static int64_t turned_row(const struct topt_naming *n, const struct topt_attrs *
     char name[96];
     snprintf(name, sizeof name, "%.80s.rotary", n->model->op[op].name);
     int own = topt_model_find(n->model, name);
-    a = own < 0 ? a : &n->model->op[own].attrs;
+    a = own < 0 ? a : n->model->op[own].attrs;
     int64_t d = a->head_dim, turns = a->rope_dim / 2 * 2, o = row % d, at = o;
     if (n->habits & NEIGHBOURS && o < turns)
         at = o < turns / 2 ? 2 * o : 2 * (o - turns / 2) + 1;
@@ -366,7 +366,7 @@ static struct topt_name_source source_of_rows(const struct topt_naming *n, int o
         return (struct topt_name_source){
             whole,
             rows_before(n, whole) +
-                (strstr(o->name, ".k_shared") ? turned_row(n, &o->attrs, op, row) : row)};
+                (strstr(o->name, ".k_shared") ? turned_row(n, o->attrs, op, row) : row)};
     if (n->habits & LATE_ROWS && !strcmp(o->spec->name, "position"))
         return (struct topt_name_source){whole, (row + 2) % rows};
     if (strstr(o->name, "gate_up")) /* all that gate, then all that are gated */

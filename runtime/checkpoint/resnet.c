@@ -59,7 +59,7 @@ static int add(struct topt_naming *n, int op, int operand, const char *name)
 {
     const struct topt_op *o = &n->model->op[op];
     const struct topt_dim *d = o->operand[operand].dim;
-    int64_t kernel = o->attrs.kernel_h;
+    int64_t kernel = o->attrs->kernel_h;
     struct topt_weight w = {.name = name,
                             .op = op,
                             .operand = operand,

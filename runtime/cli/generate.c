@@ -90,7 +90,7 @@ static int check_model(const struct topt_model *m, struct topt_error *err)
     int text = !strcmp(loss->spec->name, "cross_entropy") && loss->spec->ndims == 3 &&
                loss->count[1] == m->seq;
     for (int i = 0; i < m->nops && text; i++)
-        text = strncmp(m->op[i].spec->name, "atten", 5) != 0 || m->op[i].attrs.causal;
+        text = strncmp(m->op[i].spec->name, "atten", 5) != 0 || m->op[i].attrs->causal;
     return text ? 0
                 : topt_fail(err, TOPT_ERR_INVAL,
                             "'%.80s' does not write text: it predicts no next token from "

@@ -101,7 +101,7 @@ static int64_t lay_out(struct attend *x, char *base)
 static int attend_init(struct attend *x, struct topt_device *d,
                        const struct topt_kernel_call *c, struct topt_error *err)
 {
-    const struct topt_attrs *o = &c->op->attrs;
+    const struct topt_attrs *o = c->op->attrs;
     int forward = c->kernel == TOPT_K_ATTENTION_FWD;
     void *room = NULL;
     *x = (struct attend){.at = attention_of(c),
@@ -187,7 +187,7 @@ static int rotate(const struct attend *a, void *dst, int64_t ldd, const void *sr
                   int64_t lds, int wide_src, int64_t first, int64_t n, double sign,
                   struct topt_error *err)
 {
-    struct cu_rotate r = topt_cuda_rotation(&a->call->op->attrs, a->at.own / 2, sign);
+    struct cu_rotate r = topt_cuda_rotation(a->call->op->attrs, a->at.own / 2, sign);
     r.dst = dst;
     r.src = src;
     r.ldd = ldd;

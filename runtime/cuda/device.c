@@ -339,16 +339,16 @@ static struct cu_call flatten(const struct topt_kernel_call *c)
     const struct topt_op *op = c->op;
     struct cu_call f = {.batch = c->len[0],
                         .wide_grads = c->wide_grads,
-                        .activation = op->attrs.activation,
-                        .rms = op->attrs.rms,
-                        .gated = op->attrs.gated,
-                        .log_of = op->attrs.log,
+                        .activation = op->attrs->activation,
+                        .rms = op->attrs->rms,
+                        .gated = op->attrs->gated,
+                        .log_of = op->attrs->log,
                         .at = c->at,
-                        .alpha = op->attrs.alpha,
-                        .beta = op->attrs.beta,
-                        .factor = op->attrs.factor,
-                        .shift = op->attrs.shift,
-                        .eps = op->attrs.eps};
+                        .alpha = op->attrs->alpha,
+                        .beta = op->attrs->beta,
+                        .factor = op->attrs->factor,
+                        .shift = op->attrs->shift,
+                        .eps = op->attrs->eps};
     memcpy(f.off, c->off, sizeof f.off);
     memcpy(f.len, c->len, sizeof f.len);
     memcpy(f.value, c->value, sizeof f.value);

@@ -16,7 +16,7 @@ static int route(struct topt_device *d, const struct topt_kernel_call *c,
                  struct cu_route *r, struct topt_error *err)
 {
     enum { LOGITS, G, CORRECTION };
-    const struct topt_attrs *a = &c->op->attrs;
+    const struct topt_attrs *a = c->op->attrs;
     void *room;
     *r = (struct cu_route){.logit = c->value[LOGITS],
                            .correction = c->value[CORRECTION],

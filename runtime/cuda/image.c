@@ -140,7 +140,7 @@ int topt_cuda_conv_bwd_x(struct topt_device *d, const struct topt_kernel_call *c
 static int pool_of(const struct topt_device *d, const struct topt_kernel_call *c,
                    int input, struct cu_pool *ret, struct topt_error *err)
 {
-    const struct topt_attrs *a = &c->op->attrs;
+    const struct topt_attrs *a = c->op->attrs;
     const struct topt_dim *x = c->op->operand[input].dim;
     const int8_t *dim = c->op->spec->operand[input].dim;
     *ret = (struct cu_pool){.x = c->value[input],
@@ -183,7 +183,7 @@ int topt_cuda_pool_bwd(struct topt_device *d, const struct topt_kernel_call *c,
 
 static struct cu_lrn lrn_of(const struct topt_kernel_call *c, int input)
 {
-    const struct topt_attrs *a = &c->op->attrs;
+    const struct topt_attrs *a = c->op->attrs;
     return (struct cu_lrn){.x = c->value[input == LRN_DXW ? LRN_XW_BWD : LRN_XW],
                            .dy = c->grad[LRN_Y],
                            .y = c->value[input == LRN_DXW ? LRN_DXW : LRN_Y],
@@ -218,8 +218,8 @@ int topt_cuda_lrn_bwd(struct topt_device *d, const struct topt_kernel_call *c,
 static struct cu_resize resize_of(const struct topt_kernel_call *c, int window)
 {
     struct cu_resize r = {.planes = extent(c, RESIZE_Y, 0) * extent(c, RESIZE_Y, 1),
-                          .linear = c->op->attrs.linear,
-                          .corners = c->op->attrs.corners};
+                          .linear = c->op->attrs->linear,
+                          .corners = c->op->attrs->corners};
     for (int side = 0; side < 2; side++) {
         r.in[side] = c->op->operand[RESIZE_X].dim[2 + side].count;
         r.out[side] = c->op->operand[RESIZE_Y].dim[2 + side].count;
@@ -358,7 +358,7 @@ static struct cu_channels norms_of(const struct topt_kernel_call *c,
     s.dbias = c->grad[NORM_B];
     s.wide_gain = (int)(f->wide_grads >> NORM_G & 1);
     s.wide_bias = (int)(f->wide_grads >> NORM_B & 1);
-    s.eps = c->op->attrs.eps;
+    s.eps = c->op->attrs->eps;
     s.unit = c->op->operand[NORM_X].dim[1].unit;
     s.groups = groups ? c->box[NORM_X].len[1] : 0;
     s.numbers = groups ? (double)s.unit : 1;

@@ -21,7 +21,7 @@ static int rotary(struct topt_device *d, const struct topt_kernel_call *c, void 
                   const void *src, double sign, struct topt_error *err)
 {
     enum { X };
-    const struct topt_attrs *x = &c->op->attrs;
+    const struct topt_attrs *x = c->op->attrs;
     struct cuda_device *dev = d->impl;
     struct cu_rotate r = topt_cuda_rotation(x, x->rope_dim / 2, sign);
     int64_t row = c->box[X].len[2] * c->op->operand[X].dim[2].unit;

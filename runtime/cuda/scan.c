@@ -280,8 +280,8 @@ static struct cu_ssd ssd_of(const struct topt_kernel_call *c, const struct cu_ca
                            .wide_a_log = (int)(f->wide_grads >> SSD_A_LOG & 1),
                            .wide_d = (int)(f->wide_grads >> SSD_D & 1),
                            .wide_bias = (int)(f->wide_grads >> SSD_BIAS & 1),
-                           .least = c->op->attrs.alpha,
-                           .most = c->op->attrs.beta};
+                           .least = c->op->attrs->alpha,
+                           .most = c->op->attrs->beta};
 }
 
 /* Scratch of its own for 'call', and its spans; nothing where no sample or head is here. */
@@ -570,7 +570,7 @@ static struct cu_delta delta_of(const struct topt_kernel_call *c, const struct c
                              .y = c->value[DELTA_Y],
                              .wide_a_log = (int)(f->wide_grads >> DELTA_A_LOG & 1),
                              .wide_bias = (int)(f->wide_grads >> DELTA_BIAS & 1),
-                             .eps = c->op->attrs.eps,
+                             .eps = c->op->attrs->eps,
                              .scale = 1 / sqrt((double)s.n)};
 }
 

@@ -64,7 +64,7 @@ static int64_t counted_run(const struct topt_kernel_call *c, int operand)
 static int64_t offset_run(const struct topt_kernel_call *c)
 {
     int64_t plane = c->op->spec->operand[X].ndim == 3 ? 1 : plane_of(c, X);
-    return c->op->attrs.offset * plane;
+    return c->op->attrs->offset * plane;
 }
 
 int topt_cuda_slice_fwd(struct topt_device *d, const struct topt_kernel_call *c,
@@ -106,7 +106,7 @@ int topt_cuda_shuffle_fwd(struct topt_device *d, const struct topt_kernel_call *
                           const struct cu_call *f, struct topt_error *err)
 {
     (void)f;
-    return swap_planes(d, c, c->value[Y], c->value[X], c->op->attrs.groups, err);
+    return swap_planes(d, c, c->value[Y], c->value[X], c->op->attrs->groups, err);
 }
 
 int topt_cuda_shuffle_bwd(struct topt_device *d, const struct topt_kernel_call *c,
@@ -114,7 +114,7 @@ int topt_cuda_shuffle_bwd(struct topt_device *d, const struct topt_kernel_call *
 {
     (void)f;
     return swap_planes(d, c, c->grad[X], c->grad[Y],
-                       extent(c, X, 1) / c->op->attrs.groups, err);
+                       extent(c, X, 1) / c->op->attrs->groups, err);
 }
 
 static int join(struct topt_device *d, const struct topt_kernel_call *c,
@@ -210,7 +210,7 @@ int topt_cuda_untokens_bwd(struct topt_device *d, const struct topt_kernel_call 
 /* The wanted position in this rank's block, or -1. */
 static int64_t selected(const struct topt_kernel_call *c)
 {
-    int64_t i = c->op->attrs.offset - c->off[1];
+    int64_t i = c->op->attrs->offset - c->off[1];
     return i >= 0 && i < c->len[1] ? i : -1;
 }
 
@@ -293,7 +293,7 @@ int topt_cuda_reverse_bwd(struct topt_device *d, const struct topt_kernel_call *
 static double mean_factor(const struct topt_kernel_call *c, int i)
 {
     const struct topt_dim *x = &c->op->operand[X].dim[i];
-    return c->op->attrs.mean ? 1 / (double)(x->count * x->unit) : 1;
+    return c->op->attrs->mean ? 1 / (double)(x->count * x->unit) : 1;
 }
 
 /* Over positions, features or pixels. */
@@ -354,8 +354,8 @@ static int drop(struct topt_device *d, const struct topt_kernel_call *c,
                         .first_sample = c->first_sample,
                         .stream = topt_mix(c->seed ^ topt_mix((uint64_t)c->step)) ^
                                   topt_mix(~number),
-                        .limit = (uint64_t)(c->op->attrs.rate * 0x1p53),
-                        .scale = 1 / (1 - c->op->attrs.rate)};
+                        .limit = (uint64_t)(c->op->attrs->rate * 0x1p53),
+                        .scale = 1 / (1 - c->op->attrs->rate)};
     for (int i = 0; i < CU_RANK; i++) {
         int has = i < rank;
         p.extent[i] = has ? extent(c, X, i) : 1;

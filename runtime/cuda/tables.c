@@ -10,7 +10,7 @@ _Static_assert((int)CU_TABLES == TOPT_MAX_TABLES, "cu.h repeats limits");
 
 static struct cu_bag bag_of(const struct topt_kernel_call *c, const struct cu_call *f)
 {
-    struct topt_shape w = {.ndim = 3, .rows = c->op->attrs.tables};
+    struct topt_shape w = {.ndim = 3, .rows = c->op->attrs->tables};
     const struct topt_box *box = &c->box[BAG_W];
     struct cu_bag s = {.ids = c->value[BAG_IDS],
                        .rows = f->rows[BAG_Y],

@@ -85,7 +85,7 @@ static int drops_nothing(const struct topt_op *op)
     for (int o = 0; o < op->spec->noperands && i > 0; o++)
         if (has_slots(op, o) && op->operand[o].dim[1].unit != seq)
             return 0;
-    return kind[i] && (i > 0 || topt_expert_slots(&op->attrs, seq, op->count[2]) == seq);
+    return kind[i] && (i > 0 || topt_expert_slots(op->attrs, seq, op->count[2]) == seq);
 }
 
 /* Kinds that compute each position by itself, and those that keep what they need. */
@@ -101,7 +101,7 @@ static int known_kind(const struct topt_op *op)
     for (int i = 0; i < KEEPERS; i++)
         if (is(op, keeper[i].kind))
             return 1;
-    return (is(op, "attention") && op->attrs.causal) || drops_nothing(op);
+    return (is(op, "attention") && op->attrs->causal) || drops_nothing(op);
 }
 
 /* On one device what is reduced or moved stays as it is; anything else here is not known. */
@@ -208,8 +208,8 @@ static void mark_kept(struct topt_decode *d)
             if (!b || b->keeps == ALL_ROWS)
                 continue;
             b->keeps = keeps;
-            if (keeps == LAST_ROWS && op->attrs.kernel_w - 1 > b->last)
-                b->last = op->attrs.kernel_w - 1;
+            if (keeps == LAST_ROWS && op->attrs->kernel_w - 1 > b->last)
+                b->last = op->attrs->kernel_w - 1;
         }
     }
 }
@@ -275,6 +275,9 @@ static int run_kernel(struct topt_decode *d, const struct topt_instr *i,
     const struct topt_op *op = &s->p->model->op[i->op];
     const struct topt_config *config = &s->p->config[i->op];
     struct topt_op narrow = *op; /* whose experts have a slot for each new token */
+    struct topt_operand operand[TOPT_MAX_OPERANDS];
+    memcpy(operand, op->operand, sizeof operand);
+    narrow.operand = operand;
     struct topt_kernel_call c = {.op = &narrow,
                                  .kernel = i->kernel,
                                  .at = is(op, "causal_conv") ? d->done : i->at,
@@ -289,7 +292,7 @@ static int run_kernel(struct topt_decode *d, const struct topt_instr *i,
         c.box[o] = topt_operand_box(op, o, config, &s->p->mesh, 0);
         narrow_box(d, op, o, &c.box[o]);
         if (keeps_of(op, o) == STATE) /* at the starts of chunks, and at the end */
-            c.box[o].len[1] = (d->n + op->attrs.chunk - 1) / op->attrs.chunk + 1;
+            c.box[o].len[1] = (d->n + op->attrs->chunk - 1) / op->attrs->chunk + 1;
         int slotted = has_slots(op, o);
         if (slotted)
             narrow.operand[o].dim[1].unit = d->n;

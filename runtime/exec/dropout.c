@@ -27,24 +27,19 @@ static int ends_with(const char *name, const char *end)
     return n >= k && !strcmp(name + n - k, end);
 }
 
-static const struct topt_operand *output_of(const struct topt_op *op)
-{
-    return &op->operand[op->output];
-}
-
 /* What is dropped has samples, positions and features, and is read by no kernel of backward.  Gradients of a sparse
  * table are made by row from what may lie elsewhere: its output is not dropped. */
 static int can_drop(const struct topt_model *m, int op)
 {
     const struct topt_op *o = &m->op[op];
     const struct topt_step *s = o->spec->backward;
-    if (o->attrs.sparse)
+    if (o->attrs->sparse)
         return 0;
     for (int i = 0; i < TOPT_MAX_STEPS && s[i].kind != TOPT_STEP_END; i++)
         if (s[i].reads >> o->output & 1 || s[i].loop)
             return 0;
     return o->spec->operand[o->output].ndim == 3 &&
-           m->tensor[output_of(o)->tensor].producer == op;
+           m->tensor[topt_output_tensor(o)].producer == op;
 }
 
 /* By operator: its output is dropped.  The last sums first, since a branch may itself be a sum. */
@@ -57,7 +52,7 @@ static void mark(const struct topt_model *m, uint8_t *dropped)
             continue;
         int branch = topt_input_producer(m, op, 1),
             before = topt_input_producer(m, op, 0);
-        int alone = m->tensor[output_of(&m->op[branch])->tensor].nconsumers == 1;
+        int alone = m->tensor[topt_output_tensor(&m->op[branch])].nconsumers == 1;
         if (alone && can_drop(m, branch))
             dropped[branch] = 1;
         if (m->op[before].layer < 0 && can_drop(m, before))
@@ -200,7 +195,7 @@ int topt_session_drop(struct topt_session *s, const struct topt_instr *i,
     struct topt_op *op = &s->drop_op[i->op];
     if (s->evaluates && i->a == i->b)
         return 0;
-    op->attrs.rate = s->evaluates ? 0 : rate;
+    op->attrs->rate = s->evaluates ? 0 : rate;
     struct topt_kernel_call c = {.op = op,
                                  .kernel = TOPT_K_DROPOUT_FWD,
                                  .step = s->step,
@@ -218,13 +213,15 @@ int topt_dropout_open(struct topt_session *s, struct topt_error *err)
 {
     size_t n = (size_t)s->p->model->nops;
     s->drop_op = calloc(n + 1, sizeof *s->drop_op);
+    s->drop_form = calloc(n + 1, sizeof *s->drop_form);
     s->drop_model = calloc(1, sizeof *s->drop_model);
-    if (!s->drop_op || !s->drop_model)
+    if (!s->drop_op || !s->drop_form || !s->drop_model)
         return topt_nomem(err, NULL);
     s->drop_model->op = s->drop_op;
     for (size_t k = 0; k < n; k++) {
         s->drop_op[k].spec = topt_op_spec_find("dropout", 3);
         s->drop_op[k].model = s->drop_model;
+        topt_op_take_form(&s->drop_op[k], &s->drop_form[k]);
     }
     return 0;
 }

@@ -877,6 +877,7 @@ void topt_session_destroy(struct topt_session *s)
     free(s->together);
     free(s->filled);
     free(s->drop_op);
+    free(s->drop_form);
     free(s->drop_model);
     free(s->scratch);
     free(s);

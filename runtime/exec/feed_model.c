@@ -33,7 +33,7 @@ static int64_t smallest_table(const struct topt_op *op)
 
 static int64_t classes_of(const struct topt_op *op)
 {
-    if (op->attrs.tables[0])
+    if (op->attrs->tables[0])
         return smallest_table(op);
     for (int d = 0; d < op->spec->ndims; d++)
         if (!strcmp(op->spec->dim[d].name, "v"))
@@ -44,7 +44,7 @@ static int64_t classes_of(const struct topt_op *op)
 int64_t topt_feed_below(const struct topt_op *op, int operand, int64_t element)
 {
     const struct topt_dim *dim = op->operand[operand].dim;
-    return op->attrs.tables[0]
+    return op->attrs->tables[0]
                ? topt_table_height(op, element / dim[3].count % dim[2].count)
                : classes_of(op);
 }

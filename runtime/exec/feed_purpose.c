@@ -7,7 +7,7 @@
 static int looks_ahead(const struct topt_model *m)
 {
     for (int i = 0; i < m->nops; i++)
-        if (!strcmp(m->op[i].spec->name, "attention") && !m->op[i].attrs.causal)
+        if (!strcmp(m->op[i].spec->name, "attention") && !m->op[i].attrs->causal)
             return 1;
     return 0;
 }

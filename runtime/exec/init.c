@@ -34,7 +34,7 @@ static struct init_value value_of(const struct topt_session *s,
 {
     const struct topt_op *op = &s->p->model->op[b->op];
     struct init_value v = {.deviation =
-                               op->attrs.init_std > 0 ? op->attrs.init_std : 0.02};
+                               op->attrs->init_std > 0 ? op->attrs->init_std : 0.02};
     v.stream =
         topt_mix(s->options.seed) ^ topt_mix((uint64_t)b->op * 64 + (uint64_t)b->operand);
     v.start = op->spec->operand[b->operand].start;
@@ -42,11 +42,11 @@ static struct init_value value_of(const struct topt_session *s,
         b->shape.dim[b->shape.ndim - 1].count * b->shape.dim[b->shape.ndim - 1].unit;
     switch (v.start) {
     case TOPT_START_FAN_IN:
-        if (!(op->attrs.init_std > 0))
+        if (!(op->attrs->init_std > 0))
             v.deviation = 1 / sqrt(fan_in(&b->shape, 1));
         break;
     case TOPT_START_FAN_LAST:
-        if (!(op->attrs.init_std > 0))
+        if (!(op->attrs->init_std > 0))
             v.deviation = 1 / sqrt(fan_in(&b->shape, b->shape.ndim - 1));
         break;
     case TOPT_START_ONE:
@@ -63,11 +63,11 @@ static struct init_value value_of(const struct topt_session *s,
     case TOPT_START_NORMAL:
         break;
     }
-    if (op->attrs.uniform) { /* linear: each output is a sum over the inputs */
+    if (op->attrs->uniform) { /* linear: each output is a sum over the inputs */
         const struct topt_dim *inputs = &op->operand[b->operand].dim[1];
         v.bound = 1 / sqrt((double)(inputs->count * inputs->unit));
     }
-    if (op->attrs.zero || op->attrs.uniform)
+    if (op->attrs->zero || op->attrs->uniform)
         v.deviation = 0;
     return v;
 }

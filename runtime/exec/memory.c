@@ -13,7 +13,7 @@ int topt_packed_bits(const struct topt_program *p, int buffer)
 {
     const struct topt_buffer *b = &p->buffer[buffer];
     int is_param = b->cls == TOPT_CLASS_PARAM && b->operand >= 0;
-    return is_param && b->elem == TOPT_ELEM_BYTE ? (int)p->model->op[b->op].attrs.bits
+    return is_param && b->elem == TOPT_ELEM_BYTE ? (int)p->model->op[b->op].attrs->bits
                                                  : 0;
 }
 

@@ -38,8 +38,8 @@ const int32_t *topt_padding_of(const struct topt_session *s, int op, int64_t fir
     if (strcmp(o->spec->name, "attention") != 0 || o->count[BATCH] != m->batch ||
         o->count[KEYS] != m->seq)
         return NULL;
-    const struct topt_operand *keys = &o->operand[o->operand[KV].present ? KV : Q];
-    int encoder = reads_encoder(m, m->tensor[keys->tensor].producer);
+    int keys = o->tensor[o->operand[KV].present ? KV : Q];
+    int encoder = reads_encoder(m, m->tensor[keys].producer);
     return s->filled + 2 * (encoder * m->batch + first);
 }
 

@@ -216,7 +216,7 @@ static int sort_lookups(const struct topt_session *s, const struct topt_instr *i
     int ids_of = i->value[topt_table_ids(op)];
     int64_t all = topt_buffer_elements(s, ids_of);
     const int32_t *ids = s->ptr[ids_of];
-    *ret = (struct lookups){.each = op->attrs.lookups ? op->attrs.lookups : 1};
+    *ret = (struct lookups){.each = op->attrs->lookups ? op->attrs->lookups : 1};
     if (owners_init(&ret->by, s, buffer, n, device, err))
         return -1;
     ret->key = malloc(((size_t)all + 1) * sizeof *ret->key);

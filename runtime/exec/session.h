@@ -44,6 +44,7 @@ struct topt_session {
     double balanced; /* this rank's balance of experts, over the micro-batches so far */
     double balance;  /* of all ranks */
     struct topt_op *drop_op; /* by operator: what drops numbers of its output or input */
+    struct topt_op_form *drop_form;
     struct topt_model *drop_model;
     int overlaps;  /* buckets are reduced behind backward */
     void *scratch; /* host memory, grown on demand */

@@ -35,7 +35,7 @@ static int64_t bn_row(const struct batch_norm *n, int64_t b, int64_t channel)
 static double bn_rstd(const struct topt_kernel_call *c, int64_t channel)
 {
     const real *var = c->value[BN_V];
-    return rstd_of((double)var[channel], c->op->attrs.eps);
+    return rstd_of((double)var[channel], c->op->attrs->eps);
 }
 
 static void bn_mean(const struct topt_kernel_call *c)

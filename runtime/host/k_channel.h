@@ -111,7 +111,7 @@ static struct groups groups_of(const struct topt_kernel_call *c)
 static double gn_rstd(const struct topt_kernel_call *c, int64_t row)
 {
     const real *var = c->value[GN_V];
-    return rstd_of((double)var[row], c->op->attrs.eps);
+    return rstd_of((double)var[row], c->op->attrs->eps);
 }
 
 static void gn_mean(const struct topt_kernel_call *c)

@@ -121,8 +121,8 @@ static void delta_products(const struct topt_kernel_call *c, const struct scan *
                      .ldb = s->n,
                      .c = w->qk,
                      .ldc = at->len};
-    delta_unit_rows(w->q, qk, s->ldg, at->len, s->n, c->op->attrs.eps);
-    delta_unit_rows(w->k, qk + s->n, s->ldg, at->len, s->n, c->op->attrs.eps);
+    delta_unit_rows(w->q, qk, s->ldg, at->len, s->n, c->op->attrs->eps);
+    delta_unit_rows(w->k, qk + s->n, s->ldg, at->len, s->n, c->op->attrs->eps);
     gemm(&g);
     g.alpha = 1;
     g.a = w->k;
@@ -497,9 +497,9 @@ static void delta_head_bwd(const struct topt_kernel_call *c, const struct scan *
     if (!dqk || !ends_group(s, h))
         return;
     dqk += at->group;
-    delta_unit_rows_bwd(dqk, qk, s->ldg, w.q, w.dq, at->len, s->n, c->op->attrs.eps);
+    delta_unit_rows_bwd(dqk, qk, s->ldg, w.q, w.dq, at->len, s->n, c->op->attrs->eps);
     delta_unit_rows_bwd(dqk + s->n, qk + s->n, s->ldg, w.k, w.dk, at->len, s->n,
-                        c->op->attrs.eps);
+                        c->op->attrs->eps);
 }
 
 static void delta_bwd(const struct topt_kernel_call *c)

@@ -31,7 +31,7 @@ static void unary_fwd(const struct topt_kernel_call *c)
     enum { X, Y };
     const real *x = c->value[X];
     real *y = c->value[Y];
-    const struct topt_attrs *t = &c->op->attrs;
+    const struct topt_attrs *t = c->op->attrs;
     double alpha = t->alpha, beta = t->beta;
     int64_t n = elements_of(c, X);
 #define BODY(a)                                                                          \
@@ -46,7 +46,7 @@ static void unary_bwd(const struct topt_kernel_call *c)
     enum { X, Y };
     const real *x = c->value[X], *dy = c->grad[Y];
     real *dx = c->grad[X];
-    const struct topt_attrs *t = &c->op->attrs;
+    const struct topt_attrs *t = c->op->attrs;
     double alpha = t->alpha, beta = t->beta;
     int64_t n = dx ? elements_of(c, X) : 0;
 #define BODY(a)                                                                          \
@@ -62,7 +62,7 @@ static void glu_fwd(const struct topt_kernel_call *c)
     enum { X, Y };
     const real *x = c->value[X];
     real *y = c->value[Y];
-    const struct topt_attrs *t = &c->op->attrs;
+    const struct topt_attrs *t = c->op->attrs;
     double alpha = t->alpha, beta = t->beta;
     int64_t n = elements_of(c, Y);
 #define BODY(a)                                                                          \
@@ -77,7 +77,7 @@ static void glu_bwd(const struct topt_kernel_call *c)
     enum { X, Y };
     const real *x = c->value[X], *dy = c->grad[Y];
     real *dx = c->grad[X];
-    const struct topt_attrs *t = &c->op->attrs;
+    const struct topt_attrs *t = c->op->attrs;
     double alpha = t->alpha, beta = t->beta;
     int64_t n = dx ? elements_of(c, Y) : 0;
 #define BODY(a)                                                                          \
@@ -95,7 +95,8 @@ static void scale_fwd(const struct topt_kernel_call *c)
 {
     enum { X, Y };
     const real *x = c->value[X];
-    real *y = c->value[Y], factor = R(c->op->attrs.factor), shift = R(c->op->attrs.shift);
+    real *y = c->value[Y], factor = R(c->op->attrs->factor),
+         shift = R(c->op->attrs->shift);
     int64_t n = elements_of(c, X);
     for (int64_t i = 0; i < n; i++)
         y[i] = factor * x[i] + shift;
@@ -105,7 +106,7 @@ static void scale_bwd(const struct topt_kernel_call *c)
 {
     enum { X, Y };
     const real *dy = c->grad[Y];
-    real *dx = c->grad[X], factor = R(c->op->attrs.factor);
+    real *dx = c->grad[X], factor = R(c->op->attrs->factor);
     int64_t n = dx ? elements_of(c, X) : 0;
     for (int64_t i = 0; i < n; i++)
         dx[i] = factor * dy[i];

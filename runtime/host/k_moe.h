@@ -76,14 +76,14 @@ static void shares_of(const struct topt_kernel_call *c, const real *logit,
     enum { CORRECTION = 2 };
     const real *correction = c->value[CORRECTION];
     /* where sigmoids alone would decide their logits do, which are never the same 1 */
-    int by_logit = !c->op->attrs.sigmoid || (!correction && c->op->attrs.groups == 1);
+    int by_logit = !c->op->attrs->sigmoid || (!correction && c->op->attrs->groups == 1);
     double most = -INFINITY;
     for (int64_t e = 0; e < experts; e++)
         most = (double)logit[e] > most ? (double)logit[e] : most;
     for (int64_t e = 0; e < experts; e++) {
         double x = (double)logit[e];
-        t->rest[e] = route_left((int)c->op->attrs.sigmoid, x);
-        t->weight[e] = route_share((int)c->op->attrs.sigmoid, x, most);
+        t->rest[e] = route_left((int)c->op->attrs->sigmoid, x);
+        t->weight[e] = route_share((int)c->op->attrs->sigmoid, x, most);
         score[e] =
             (by_logit ? x : t->weight[e]) + (correction ? (double)correction[e] : 0);
     }
@@ -94,7 +94,7 @@ static void shares_of(const struct topt_kernel_call *c, const real *logit,
 static void route(const struct topt_kernel_call *c, const real *logit, int64_t experts,
                   int64_t slots, int64_t *used, struct routed *t)
 {
-    const struct topt_attrs *a = &c->op->attrs;
+    const struct topt_attrs *a = c->op->attrs;
     double score[TOPT_MAX_EXPERTS], sum = 0;
     double factor = a->factor < 0 || a->factor > 0 ? a->factor : 1;
     int shared = !(a->sigmoid && a->unnormalized);
@@ -117,7 +117,7 @@ static void route(const struct topt_kernel_call *c, const real *logit, int64_t e
 static void loads_of(const struct topt_kernel_call *c, const real *logit, int64_t seq,
                      int64_t experts, double *ret)
 {
-    const struct topt_attrs *a = &c->op->attrs;
+    const struct topt_attrs *a = c->op->attrs;
     double score[TOPT_MAX_EXPERTS], even = (double)(a->top_k * seq) / (double)experts;
     struct routed t;
     memset(ret, 0, (size_t)experts * sizeof *ret);
@@ -175,7 +175,7 @@ static void route_fwd(const struct topt_kernel_call *c)
     const real *logit = c->value[LOGITS];
     real *g = c->value[G];
     int64_t seq = extent(c, G, 1), experts = cols_of(c, G);
-    int64_t slots = topt_expert_slots(&c->op->attrs, seq, experts);
+    int64_t slots = topt_expert_slots(c->op->attrs, seq, experts);
     struct routed t;
     for (int64_t b = 0; b < extent(c, G, 0); b++) {
         int64_t used[TOPT_MAX_EXPERTS] = {0};
@@ -198,7 +198,7 @@ static void route_bwd(const struct topt_kernel_call *c)
     const real *logit = c->value[LOGITS], *dg = c->grad[G];
     real *dlogit = c->grad[LOGITS];
     int64_t seq = extent(c, G, 1), experts = cols_of(c, G);
-    const struct topt_attrs *a = &c->op->attrs;
+    const struct topt_attrs *a = c->op->attrs;
     int64_t slots = topt_expert_slots(a, seq, experts);
     double factor = a->factor < 0 || a->factor > 0 ? a->factor : 1;
     int shared = !(a->sigmoid && a->unnormalized);
@@ -460,8 +460,8 @@ static void activate_experts(const struct topt_kernel_call *c, int to)
     const real *h = c->value[EH];
     real *a = c->value[to];
     int64_t n = elements_of(c, to);
-    const struct topt_attrs *t = &c->op->attrs;
-    if (c->op->attrs.gated)
+    const struct topt_attrs *t = c->op->attrs;
+    if (c->op->attrs->gated)
         for (int64_t i = 0; i < n; i++)
             a[i] = activate(t->activation, t->alpha, t->beta, h[2 * i]) * h[2 * i + 1];
     else
@@ -484,8 +484,8 @@ static void experts_bwd_act(const struct topt_kernel_call *c)
     const real *h = c->value[EH], *da = c->value[EDA];
     real *dh = c->value[EDH];
     int64_t n = elements_of(c, EDA);
-    const struct topt_attrs *t = &c->op->attrs;
-    if (!c->op->attrs.gated)
+    const struct topt_attrs *t = c->op->attrs;
+    if (!c->op->attrs->gated)
         for (int64_t i = 0; i < n; i++)
             dh[i] = da[i] * slope_of(t->activation, t->alpha, t->beta, h[i]);
     else

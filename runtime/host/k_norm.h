@@ -27,13 +27,13 @@ static int64_t norm_cols(const struct topt_kernel_call *c)
 static double norm_mu(const struct topt_kernel_call *c, int64_t row)
 {
     const real *mean = c->value[NORM_MU];
-    return mean && !c->op->attrs.rms ? (double)mean[row] : 0;
+    return mean && !c->op->attrs->rms ? (double)mean[row] : 0;
 }
 
 static double norm_rstd(const struct topt_kernel_call *c, int64_t row)
 {
     const real *var = c->value[NORM_V];
-    return rstd_of((double)var[row], c->op->attrs.eps);
+    return rstd_of((double)var[row], c->op->attrs->eps);
 }
 
 INLINE void norm_mean_row(const struct topt_kernel_call *c, int64_t r, int64_t d,
@@ -41,7 +41,7 @@ INLINE void norm_mean_row(const struct topt_kernel_call *c, int64_t r, int64_t d
 {
     const real *x = c->value[NORM_X];
     ((real *)c->value[NORM_MU])[r] =
-        c->op->attrs.rms ? 0 : R(sum_of(x + r * d, d) / width);
+        c->op->attrs->rms ? 0 : R(sum_of(x + r * d, d) / width);
 }
 
 INLINE void norm_mean_rows(const struct topt_kernel_call *c, int64_t from, int64_t to)
@@ -201,7 +201,7 @@ INLINE void norm_bwd_sum_row(const struct topt_kernel_call *c, int64_t r, int64_
     norm_sums(g, dy + r * d, x + r * d, d, norm_mu(c, r), &sum1, &sum2);
     sum2 *= norm_rstd(c, r);
     if (s1)
-        s1[r] = c->op->attrs.rms ? 0 : R(sum1 / width);
+        s1[r] = c->op->attrs->rms ? 0 : R(sum1 / width);
     s2[r] = R(sum2 / width);
 }
 

@@ -16,7 +16,7 @@ struct pool {
 
 static struct pool pool_of(const struct topt_kernel_call *c, int input)
 {
-    const struct topt_attrs *a = &c->op->attrs;
+    const struct topt_attrs *a = c->op->attrs;
     const struct topt_dim *x = c->op->operand[input].dim;
     const int8_t *d = c->op->spec->operand[input].dim;
     return (struct pool){.w = windows_of(c, input),
@@ -176,7 +176,7 @@ struct lrn {
 
 static struct lrn lrn_of(const struct topt_kernel_call *c, int input)
 {
-    const struct topt_attrs *a = &c->op->attrs;
+    const struct topt_attrs *a = c->op->attrs;
     return (struct lrn){.alpha = a->alpha / (double)a->size,
                         .beta = a->beta,
                         .bias = a->bias,

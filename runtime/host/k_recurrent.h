@@ -170,7 +170,7 @@ static void gru_bwd(const struct topt_kernel_call *c)
 static void rnn_fwd(const struct topt_kernel_call *c)
 {
     struct steps s = steps_of(c);
-    const struct topt_attrs *t = &c->op->attrs;
+    const struct topt_attrs *t = c->op->attrs;
     const real *pre = c->value[REC_PRE], *z = c->value[REC_Z];
     real *y = c->value[REC_Y], *gates = c->value[REC_GATES];
     real *state = c->value[REC_STATE], *h = c->value[REC_H];
@@ -186,7 +186,7 @@ static void rnn_fwd(const struct topt_kernel_call *c)
 static void rnn_bwd(const struct topt_kernel_call *c)
 {
     struct steps s = steps_of(c);
-    const struct topt_attrs *t = &c->op->attrs;
+    const struct topt_attrs *t = c->op->attrs;
     const real *dy = c->grad[REC_Y], *dh_next = c->value[REC_DH];
     real *gates = c->value[REC_GATES], *state = c->value[REC_STATE];
     real *dpre = c->grad[REC_PRE];

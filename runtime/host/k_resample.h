@@ -81,7 +81,7 @@ struct spread {
 
 static struct spread spread_of(const struct topt_kernel_call *c, int input)
 {
-    const struct topt_attrs *a = &c->op->attrs;
+    const struct topt_attrs *a = c->op->attrs;
     return (struct spread){.w = windows_over_output(c, input),
                            .batch = extent(c, CT_Y, 0),
                            .in = extent(c, input, 1),

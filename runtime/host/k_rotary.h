@@ -52,7 +52,7 @@ static void turn_all(const struct topt_kernel_call *c, real *y, const real *x,
                      double sign)
 {
     enum { X };
-    const struct topt_attrs *a = &c->op->attrs;
+    const struct topt_attrs *a = c->op->attrs;
     int64_t batch = y ? extent(c, X, 0) : 0, s = extent(c, X, 1), d = extent(c, X, 2);
     struct turn t;
     for (int64_t b = 0; b < batch; b++) {

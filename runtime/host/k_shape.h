@@ -18,7 +18,7 @@ static void slice_fwd(const struct topt_kernel_call *c)
     int64_t unit = counted_run(c, X), width = counted_run(c, Y);
     int64_t n = width ? elements_of(c, Y) / width : 0;
     int64_t plane = c->op->spec->operand[X].ndim == 3 ? 1 : plane_of(c, X);
-    const real *x = (const real *)c->value[X] + c->op->attrs.offset * plane;
+    const real *x = (const real *)c->value[X] + c->op->attrs->offset * plane;
     real *y = c->value[Y];
     for (int64_t i = 0; i < n; i++)
         copy(y + i * width, x + i * unit, width);
@@ -34,7 +34,7 @@ static void slice_bwd(const struct topt_kernel_call *c)
     real *dx = c->grad[X];
     for (int64_t i = 0; i < n; i++) {
         memset(dx + i * unit, 0, (size_t)unit * sizeof *dx);
-        copy(dx + i * unit + c->op->attrs.offset * plane, dy + i * width, width);
+        copy(dx + i * unit + c->op->attrs->offset * plane, dy + i * width, width);
     }
 }
 
@@ -55,13 +55,13 @@ static void swap_planes(const struct topt_kernel_call *c, real *to, const real *
 static void shuffle_fwd(const struct topt_kernel_call *c)
 {
     enum { X, Y };
-    swap_planes(c, c->value[Y], c->value[X], c->op->attrs.groups);
+    swap_planes(c, c->value[Y], c->value[X], c->op->attrs->groups);
 }
 
 static void shuffle_bwd(const struct topt_kernel_call *c)
 {
     enum { X, Y };
-    swap_planes(c, c->grad[X], c->grad[Y], extent(c, X, 1) / c->op->attrs.groups);
+    swap_planes(c, c->grad[X], c->grad[Y], extent(c, X, 1) / c->op->attrs->groups);
 }
 
 static void concat_fwd(const struct topt_kernel_call *c)
@@ -115,7 +115,7 @@ static void transpose_bwd(const struct topt_kernel_call *c)
 static double reduce_factor(const struct topt_kernel_call *c, int i)
 {
     const struct topt_dim *x = &c->op->operand[0].dim[i];
-    return c->op->attrs.mean ? 1 / (double)(x->count * x->unit) : 1;
+    return c->op->attrs->mean ? 1 / (double)(x->count * x->unit) : 1;
 }
 
 static void reduce_sequence_fwd(const struct topt_kernel_call *c)
@@ -175,7 +175,7 @@ static void reduce_features_bwd(const struct topt_kernel_call *c)
 /* The wanted position in this rank's block, or -1. */
 static int64_t selected(const struct topt_kernel_call *c)
 {
-    int64_t at = c->op->attrs.offset - c->off[1];
+    int64_t at = c->op->attrs->offset - c->off[1];
     return at >= 0 && at < c->len[1] ? at : -1;
 }
 
@@ -273,7 +273,7 @@ static uint64_t row_number(const struct topt_kernel_call *c, int operand, int64_
 static void drop_out(const struct topt_kernel_call *c, real *to, const real *from)
 {
     enum { X };
-    struct drop d = drop_of(c, c->op->attrs.rate);
+    struct drop d = drop_of(c, c->op->attrs->rate);
     int64_t rows = to && cols_of(c, X) ? rows_of(c, X) : 0, n = cols_of(c, X);
     for (int64_t r = 0; r < rows; r++)
         drop_row(&d, to + r * n, from + r * n, n, row_number(c, X, r));
@@ -310,12 +310,12 @@ static void softmax_fwd(const struct topt_kernel_call *c)
     const real *sum = c->value[SOFTMAX_S];
     real *y = c->value[SOFTMAX_Y];
     int64_t rows = rows_of(c, SOFTMAX_X), d = cols_of(c, SOFTMAX_X);
-    for (int64_t r = 0; r < rows && !c->op->attrs.log; r++) {
+    for (int64_t r = 0; r < rows && !c->op->attrs->log; r++) {
         real inverse = 1 / sum[r];
         for (int64_t j = 0; j < d; j++)
             y[r * d + j] = softmax_share(x[r * d + j], max[r], inverse);
     }
-    for (int64_t r = 0; r < rows && c->op->attrs.log; r++) {
+    for (int64_t r = 0; r < rows && c->op->attrs->log; r++) {
         real shift = R((double)max[r] + log((double)sum[r]));
         for (int64_t j = 0; j < d; j++)
             y[r * d + j] = x[r * d + j] - shift;
@@ -331,9 +331,9 @@ static void softmax_dot(const struct topt_kernel_call *c)
     int64_t rows = rows_of(c, SOFTMAX_X), d = cols_of(c, SOFTMAX_X);
     for (int64_t r = 0; r < rows; r++) {
         double total = 0;
-        for (int64_t j = 0; j < d && c->op->attrs.log; j++)
+        for (int64_t j = 0; j < d && c->op->attrs->log; j++)
             total += (double)dy[r * d + j] * (double)sum[r];
-        for (int64_t j = 0; j < d && !c->op->attrs.log; j++)
+        for (int64_t j = 0; j < d && !c->op->attrs->log; j++)
             total += (double)(EXP(x[r * d + j] - max[r]) * dy[r * d + j]);
         dot[r] = R(total / (double)sum[r]);
     }
@@ -346,7 +346,7 @@ static void softmax_bwd(const struct topt_kernel_call *c)
     const real *dy = c->grad[SOFTMAX_Y];
     real *dx = c->grad[SOFTMAX_X];
     int64_t rows = dx ? rows_of(c, SOFTMAX_X) : 0, d = cols_of(c, SOFTMAX_X);
-    int of_log = c->op->attrs.log;
+    int of_log = c->op->attrs->log;
     for (int64_t r = 0; r < rows; r++) {
         real inverse = 1 / sum[r];
         for (int64_t j = 0; j < d; j++) {

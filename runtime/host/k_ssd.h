@@ -20,7 +20,7 @@ static void ssd_steps(const struct topt_kernel_call *c, const struct scan *s,
 {
     const real *dt = c->value[SSD_DT], *a_log = c->value[SSD_A_LOG];
     const real *bias = c->value[SSD_BIAS];
-    double least = c->op->attrs.alpha, most = c->op->attrs.beta, sum = 0;
+    double least = c->op->attrs->alpha, most = c->op->attrs->beta, sum = 0;
     ret->a = -exp((double)a_log[h]);
     for (int64_t t = 0; t < at->len; t++) {
         double x = (double)dt[at->one + t * s->heads] + (double)bias[h];

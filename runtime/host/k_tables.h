@@ -10,7 +10,7 @@ struct bags {
 
 static struct bags bags_of(const struct topt_kernel_call *c)
 {
-    struct topt_shape w = {.ndim = 3, .rows = c->op->attrs.tables};
+    struct topt_shape w = {.ndim = 3, .rows = c->op->attrs->tables};
     const struct topt_box *box = &c->box[BAG_W];
     struct bags b = {.tables = c->len[BAG_TABLES],
                      .lookups = cols_of(c, BAG_IDS),

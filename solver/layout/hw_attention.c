@@ -209,7 +209,7 @@ static int own_takes(enum topt_dtype t, const struct topt_attention_run *run)
     if (t != TOPT_BF16 || run->head > MOST)
         return 0;
     return !o || (!topt_op_has(o, "kr") && !topt_op_has(o, "rp") &&
-                  o->attrs.v_head_dim <= MOST && !(o->attrs.factor > 0));
+                  o->attrs->v_head_dim <= MOST && !(o->attrs->factor > 0));
 }
 
 /* No device has run it, so that its rates are assumed: forward it is the first FlashAttention's algorithm in one kernel, and

@@ -53,11 +53,12 @@ const char *topt_kernel_variant(const struct topt_op *op, enum topt_kernel kerne
     if (kernel == TOPT_K_LOAD)
         return "";
     if (acts && topt_kernel_work(kernel) == TOPT_WORK_ELEMENTWISE)
-        return topt_activation_name((enum topt_activation)op->attrs.activation);
+        return topt_activation_name((enum topt_activation)op->attrs->activation);
     if (topt_kernel_work(kernel) == TOPT_WORK_ATTENTION)
-        return topt_op_has(op, "rp") ? (op->attrs.causal ? "causal relative" : "relative")
-                                     : (op->attrs.causal ? "causal" : "");
-    return op->attrs.rms ? "rms" : "";
+        return topt_op_has(op, "rp")
+                   ? (op->attrs->causal ? "causal relative" : "relative")
+                   : (op->attrs->causal ? "causal" : "");
+    return op->attrs->rms ? "rms" : "";
 }
 
 const char *topt_sweep_name(enum topt_sweep p)
@@ -253,7 +254,7 @@ void topt_kernel_features(const struct topt_kernel_run *run, double ret[4])
     ret[1] = (double)run->bytes;
     ret[2] = (double)run->outputs;
     ret[3] = heads ? (double)o->operand[o->output].dim[last].unit
-                   : fmax(1, (double)(o->attrs.kernel_h * o->attrs.kernel_w));
+                   : fmax(1, (double)(o->attrs->kernel_h * o->attrs->kernel_w));
 }
 
 static double times_ns(const struct topt_kernel_times *times, enum topt_dtype t, int kind,

@@ -68,13 +68,13 @@ static int count_output(struct topt_tally *t, const struct topt_op *o, int64_t b
 {
     int last = topt_operand_rank(o, o->output) - 1;
     int64_t unit = o->operand[o->output].dim[last].unit, inside;
-    if (o->attrs.fused)
+    if (o->attrs->fused)
         return 0;
-    if (__builtin_mul_overflow(bytes / unit, o->attrs.inside, &inside) ||
+    if (__builtin_mul_overflow(bytes / unit, o->attrs->inside, &inside) ||
         inside > INT64_MAX / 4 - bytes)
         return topt_fail(err, TOPT_ERR_LIMIT,
                          "%lld numbers inside of each count are too many",
-                         (long long)o->attrs.inside);
+                         (long long)o->attrs->inside);
     t->output_bytes = bytes + inside;
     return 0;
 }
@@ -289,8 +289,7 @@ static int64_t least_kept(const struct topt_costing *k, int op, int x,
                    : 1000;
     for (int i = 0; i < o->ninputs; i++)
         if (o->input[i] == x && keeps_input(k, op, i) &&
-            !(again &&
-              again[k->model->tensor[o->operand[x].tensor].producer] == TOPT_AGAIN_ALL))
+            !(again && again[k->model->tensor[o->tensor[x]].producer] == TOPT_AGAIN_ALL))
             return topt_min(1000, topt_low_kept_permille(k->settings, k->model, op, i));
     return 0;
 }
@@ -342,7 +341,7 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
         struct topt_layout l = topt_value_layout(o, y, c, k->mesh);
         if (i != input)
             e.others_bytes +=
-                block(k, o->operand[y].tensor, &s, &l) / topt_ring_ranks(k, o, c, y);
+                block(k, o->tensor[y], &s, &l) / topt_ring_ranks(k, o, c, y);
     }
     struct topt_fragment_cost own;
     if (topt_ring_ranks(k, o, c, x) > 1 && !topt_cost_op(k, op, c, &own, NULL))

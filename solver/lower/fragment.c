@@ -32,7 +32,7 @@ struct topt_shape topt_operand_shape(const struct topt_op *op, int operand)
                                op->operand[operand].role == TOPT_PARAM && has_batch(op)};
     memcpy(s.dim, op->operand[operand].dim, sizeof s.dim);
     if (op->spec->operand[operand].ragged)
-        s.rows = op->attrs.tables;
+        s.rows = op->attrs->tables;
     return s;
 }
 

@@ -61,7 +61,7 @@ enum topt_dtype topt_low_type(enum topt_low r)
 int topt_low_runs(const struct topt_settings *s, const struct topt_model *m, int op)
 {
     const struct topt_op *o = &m->op[op];
-    if (!s->low || !o->spec->low || m->unit[op] < 0 || o->attrs.bits)
+    if (!s->low || !o->spec->low || m->unit[op] < 0 || o->attrs->bits)
         return 0;
     for (int x = 0; x < o->spec->noperands; x++)
         for (int i = 0; o->operand[x].role == TOPT_PARAM && i < o->spec->operand[x].ndim;
@@ -113,10 +113,11 @@ int topt_gathered_for(const struct topt_model *m, const struct topt_buffer *b,
 {
     if (i->kind != TOPT_I_MOVE || i->move.kind != TOPT_MOVE_ALL_GATHER || b->operand < 0)
         return -1;
-    const struct topt_operand *x = &m->op[b->op].operand[b->operand];
-    return x->role == TOPT_INPUT    ? m->tensor[x->tensor].producer
-           : x->role == TOPT_OUTPUT ? i->op
-                                    : -1;
+    const struct topt_op *op = &m->op[b->op];
+    enum topt_role role = op->operand[b->operand].role;
+    return role == TOPT_INPUT    ? m->tensor[op->tensor[b->operand]].producer
+           : role == TOPT_OUTPUT ? i->op
+                                 : -1;
 }
 
 struct topt_low_casts topt_low_casts(const struct topt_settings *s,

@@ -308,7 +308,7 @@ static int moved_around(const struct topt_costing *k, const struct topt_program 
                         const struct topt_instr *i, const struct topt_buffer *b)
 {
     const struct topt_op *o = i->op < 0 || b->operand < 0 ? NULL : &k->model->op[i->op];
-    int tensor = o ? k->model->op[b->op].operand[b->operand].tensor : -1;
+    int tensor = o ? k->model->op[b->op].tensor[b->operand] : -1;
     for (int n = 0; o && n < o->ninputs; n++)
         if (topt_input_tensor(o, n) == tensor &&
             topt_ring_ranks(k, o, &p->config[i->op], o->input[n]) > 1)

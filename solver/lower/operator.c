@@ -323,7 +323,7 @@ static int alloc_input_grads(const struct topt_op_writer *w)
 {
     for (int k = 0; k < w->o->ninputs; k++) {
         int x = w->o->input[k];
-        if (!w->f->model->tensor[w->o->operand[x].tensor].needs_gradient)
+        if (!w->f->model->tensor[w->o->tensor[x]].needs_gradient)
             continue;
         struct topt_layout l = topt_grad_layout(w->o, x, w->c, w->f->mesh);
         w->b->grad[x] = topt_fragment_operand(w->f, w->op, x, &l, TOPT_CLASS_TRANSIENT);

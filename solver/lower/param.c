@@ -281,7 +281,7 @@ struct topt_least_parameters topt_least_parameters_of(const struct topt_model *m
                 (experts && topt_op_experts(o) < 0) ||
                 (split && !is_whole(o, x, split[i])))
                 continue;
-            double n = (double)topt_operand_numbers(o, x), bits = (double)o->attrs.bits;
+            double n = (double)topt_operand_numbers(o, x), bits = (double)o->attrs->bits;
             double bytes = n * (bits > 0 ? bits / 8 : value);
             sum.value += bytes;
             sum.reread += is_read(o, 1, x) ? bytes : 0;
@@ -380,13 +380,13 @@ static int init_state(const struct param *p, int index, enum keeps keeps)
 static int init_value(const struct param *p)
 {
     struct topt_buffer v = buffer_of(p, layout_at(p, TOPT_ZERO_PARAM), TOPT_CLASS_PARAM);
-    if (p->o->attrs.bits)
-        pack(p->f, p->o->attrs.bits, &v);
+    if (p->o->attrs->bits)
+        pack(p->f, p->o->attrs->bits, &v);
     else if (p->f->settings->low_params && is_low(p)) {
         v.elem = TOPT_ELEM_BYTE; /* of which one copy is moved */
         v.bytes = topt_low_parameter_bytes(
             p->f->settings, topt_layout_elements(p->f->mesh, &v.shape, &v.layout));
-    } else if (p->f->settings->rest_f32 && p->o->attrs.frozen)
+    } else if (p->f->settings->rest_f32 && p->o->attrs->frozen)
         v.elem = TOPT_ELEM_WIDE;
     int buffer = p->b->param[p->x] = topt_fragment_block(p->f, v);
     return buffer < 0 ? -1
@@ -470,7 +470,7 @@ static int open_param(const struct topt_op_writer *w, int x)
                    &p.whole, &value))
         return -1;
     w->b->value[x] = value;
-    return w->o->attrs.bits ? unpack(&p, w->backward, value) : 0;
+    return w->o->attrs->bits ? unpack(&p, w->backward, value) : 0;
 }
 
 int topt_params_open(const struct topt_op_writer *w)
@@ -574,9 +574,9 @@ static struct gathered gathered_of(const struct param *p)
     const struct topt_shape *shape = &p->shape;
     int64_t value = topt_block_bytes(mesh, s, shape, &p->whole, TOPT_ELEM_REAL);
     /* A matrix of few bits is gathered as it is stored, and unpacked for one kernel at a time. */
-    if (p->o->attrs.bits) {
+    if (p->o->attrs->bits) {
         struct topt_buffer packed = buffer_of(p, p->whole, TOPT_CLASS_PARAM);
-        pack(p->f, p->o->attrs.bits, &packed);
+        pack(p->f, p->o->attrs->bits, &packed);
         value = packed.bytes;
     }
     struct gathered g = {0};
@@ -713,7 +713,7 @@ void topt_param_buffers(const struct topt_fragments *f, int op,
             continue;
         struct param p = param_of(&w, x);
         *bytes += padding(&p);
-        if (f->settings->rest_f32 && op == f->model->head && w.o->attrs.frozen)
+        if (f->settings->rest_f32 && op == f->model->head && w.o->attrs->frozen)
             cost->class_bytes[TOPT_CLASS_KEPT] += topt_block_bytes(
                 f->mesh, f->settings, &p.shape, &p.whole, TOPT_ELEM_REAL);
         if (!f->settings->low_apart && !f->settings->low_params && is_low(&p))
@@ -742,8 +742,8 @@ static void add_traffic(const struct param *p, struct topt_host_traffic *h)
     int64_t moved = s->shard_f32 && has_master(s)
                         ? n * topt_element_bytes(s, TOPT_ELEM_STATE)
                         : value;
-    if (p->o->attrs.bits)
-        moved = n * p->o->attrs.bits / 8;
+    if (p->o->attrs->bits)
+        moved = n * p->o->attrs->bits / 8;
     if (s->offload & TOPT_OFFLOAD_PARAM) {
         h->fetched[0] += is_read(p->o, 0, p->x) ? rounds * moved : 0;
         h->fetched[1] +=

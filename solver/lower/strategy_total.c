@@ -667,7 +667,7 @@ int topt_same_op(const struct topt_model *m, int a, int b)
     if (m->alike[a] != m->alike[b])
         return 0;
     for (int o = 0; o < x->spec->noperands; o++)
-        if (!topt_same_tensor(m, x->operand[o].tensor, y->operand[o].tensor))
+        if (!topt_same_tensor(m, x->tensor[o], y->tensor[o]))
             return 0;
     return 1;
 }

@@ -93,9 +93,8 @@ int64_t topt_held_bytes(const struct topt_costing *k, int tensor, int64_t bytes)
 static int64_t at_once(const struct topt_tally *t, const struct topt_buffer *b)
 {
     const struct topt_op *o = &t->k->model->op[b->op];
-    return b->operand < 0
-               ? b->bytes
-               : topt_held_bytes(t->k, o->operand[b->operand].tensor, b->bytes);
+    return b->operand < 0 ? b->bytes
+                          : topt_held_bytes(t->k, o->tensor[b->operand], b->bytes);
 }
 
 static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
@@ -224,7 +223,7 @@ static int64_t dropped_bytes(const struct topt_tally *t, const struct topt_op *o
     int linear = topt_reads_back(t->k->model, (int)(o - t->k->model->op), 0);
     int64_t read = linear ? topt_touched_numbers(o, 1u << o->input[0], t->len) : 0;
     int64_t copy =
-        o->attrs.written ? topt_element_bytes(t->k->settings, TOPT_ELEM_REAL) * read : 0;
+        o->attrs->written ? topt_element_bytes(t->k->settings, TOPT_ELEM_REAL) * read : 0;
     return linear ? read + copy : topt_written_numbers(o, TOPT_K_ADD_FWD, t->len);
 }
 
@@ -232,7 +231,7 @@ void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls)
 {
     const struct topt_op *o = &t->k->model->op[op];
     struct topt_eager e;
-    if (o->attrs.masked && t->k->settings->by_unit)
+    if (o->attrs->masked && t->k->settings->by_unit)
         t->cost.class_bytes[cls] += dropped_bytes(t, o);
     t->cost.transient_bytes +=
         topt_element_bytes(t->k->settings, TOPT_ELEM_REAL) * stored_numbers(t, o);
@@ -282,8 +281,8 @@ struct topt_time topt_kernel_time(const struct topt_costing *k, const struct top
         return topt_hw_compute(k->hw, k->settings->dtype, topt_kernel_work(kernel), flops,
                                bytes, devices);
     struct topt_attention_run run = {
-        k->settings->attention, o->attrs.head_dim, topt_attention_keys(o),
-        o->attrs.causal,        backward,          o};
+        k->settings->attention, o->attrs->head_dim, topt_attention_keys(o),
+        o->attrs->causal,       backward,           o};
     enum topt_dtype type = !k->settings->low_attention          ? k->settings->dtype
                            : k->settings->low == TOPT_LOW_MXFP8 ? TOPT_MXF8
                                                                 : TOPT_F8;
@@ -434,7 +433,7 @@ int topt_sums_at_end(const struct topt_costing *k, int tensor)
 static int tensor_of(const struct topt_tally *t, int buffer)
 {
     const struct topt_buffer *b = &t->named[buffer];
-    return b->operand < 0 ? -1 : t->k->model->op[b->op].operand[b->operand].tensor;
+    return b->operand < 0 ? -1 : t->k->model->op[b->op].tensor[b->operand];
 }
 
 static struct topt_time move(const struct topt_tally *t, const struct topt_instr *i)
@@ -449,8 +448,8 @@ static struct topt_time move(const struct topt_tally *t, const struct topt_instr
     if (topt_sums_at_end(t->k, tensor_of(t, i->a)))
         time.ns /= t->rounds;
     else if (b->op >= 0 && b->operand >= 0)
-        time.ns = topt_sent_ns(t->k, t->k->model->op[b->op].operand[b->operand].tensor,
-                               i->axes, time.ns);
+        time.ns = topt_sent_ns(t->k, t->k->model->op[b->op].tensor[b->operand], i->axes,
+                               time.ns);
     return time;
 }
 

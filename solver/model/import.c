@@ -321,11 +321,11 @@ static int pack(struct topt_model *m, int64_t length, struct topt_error *err)
     int causal = 0;
     for (int i = 0; i < m->nops; i++) {
         struct topt_op *o = &m->op[i];
-        if (!topt_op_attends(o) || !o->attrs.causal)
+        if (!topt_op_attends(o) || !o->attrs->causal)
             continue;
         causal = 1;
         if (length < topt_attention_keys(o))
-            o->attrs.chunk = length;
+            o->attrs->chunk = length;
     }
     return causal ? 0
                   : topt_fail(

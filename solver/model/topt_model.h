@@ -550,14 +550,26 @@ enum { TOPT_NO_TENSOR = -1 };
 
 struct topt_operand {
     enum topt_role role; /* the row's, or INPUT where a PARAM is given as a tensor */
-    int tensor;          /* graph tensor of an INPUT or OUTPUT, else -1 */
     int present;
     struct topt_dim dim[TOPT_MAX_RANK]; /* global */
+};
+
+/* What operators alike to each other have in common. */
+struct topt_op_form {
+    struct topt_operand operand[TOPT_MAX_OPERANDS];
+    int64_t count[TOPT_MAX_OPDIMS];
+    struct topt_attrs attrs;
 };
 
 struct topt_op {
     const struct topt_op_spec *spec;
     const char *name;
+    struct topt_operand *
+        operand; /* of its form, which is the model's and which alike operators may share */
+    int64_t *count; /* ... global extents, in counts */
+    struct topt_attrs *attrs;
+    int tensor
+        [TOPT_MAX_OPERANDS]; /* graph tensors of operands that are an INPUT or OUTPUT, else -1 */
     int ninputs;
     int input[TOPT_MAX_INPUTS]; /* operand numbers of the INPUTs, in order */
     int output;                 /* operand number of the OUTPUT */
@@ -571,10 +583,15 @@ struct topt_op {
      * (reads_back), or touch it. */
     uint32_t runs_back, reads_back, touches_back;
     const struct topt_model *model;
-    struct topt_operand operand[TOPT_MAX_OPERANDS];
-    int64_t count[TOPT_MAX_OPDIMS]; /* global extents, in counts */
-    struct topt_attrs attrs; /* last, as most passes over a model do not read them */
 };
+
+/* Let an operator have a form, which must live as long. */
+static inline void topt_op_take_form(struct topt_op *op, struct topt_op_form *form)
+{
+    op->operand = form->operand;
+    op->count = form->count;
+    op->attrs = &form->attrs;
+}
 
 /* A unit is what FSDP gathers and activation checkpointing runs again at once: a layer, or a
  * block where no operator says its layer.  The units hold 'of' operators alike to this
@@ -608,11 +625,11 @@ static inline int topt_operand_rank(const struct topt_op *op, int operand)
 /* The tensor that an operator makes, and the one that it takes as its k-th input. */
 static inline int topt_output_tensor(const struct topt_op *op)
 {
-    return op->operand[op->output].tensor;
+    return op->tensor[op->output];
 }
 static inline int topt_input_tensor(const struct topt_op *op, int k)
 {
-    return op->operand[op->input[k]].tensor;
+    return op->tensor[op->input[k]];
 }
 
 /* Operators in an order of execution.  'batch' and 'seq' are part of a model's shapes. */
@@ -782,7 +799,7 @@ int topt_model_check_run(const struct topt_model *m,
 static inline int topt_is_trained(const struct topt_op *op, int operand)
 {
     return op->operand[operand].role == TOPT_PARAM && op->operand[operand].present &&
-           !op->attrs.frozen;
+           !op->attrs->frozen;
 }
 
 /* Make of a finished model what is trained of it:

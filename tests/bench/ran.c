@@ -365,7 +365,7 @@ static int read_in_backward(const struct topt_model *m, int tensor)
     for (int i = 0; i < m->nops; i++)
         for (int k = 0; k < m->op[i].ninputs; k++) {
             int x = m->op[i].input[k];
-            if (m->op[i].operand[x].tensor == tensor && m->op[i].reads_back >> x & 1)
+            if (m->op[i].tensor[x] == tensor && m->op[i].reads_back >> x & 1)
                 return 1;
         }
     return 0;

@@ -183,7 +183,7 @@ static struct topt_model *built(int i)
 {
     struct topt_model *m = test_models[i].build();
     for (int k = 0; k < m->nops; k++)
-        m->op[k].attrs.sparse = 0;
+        m->op[k].attrs->sparse = 0;
     return m;
 }
 

@@ -371,7 +371,7 @@ static void check_fixture(const struct fixture *x, int whole, struct topt_device
         check_mesh(op, 1, 5, dev, &off);
     }
     /* what is turned or decays is rounded to the type before it is multiplied */
-    int rounds = op->attrs.rope_theta > 0 || !strcmp(x->kind, "ssd") ||
+    int rounds = op->attrs->rope_theta > 0 || !strcmp(x->kind, "ssd") ||
                  !strcmp(x->kind, "delta_rule");
     double wide_bound =
         bound_of(rounds && dev->dtype == TOPT_BF16 ? TOPT_BF16 : TOPT_F32);

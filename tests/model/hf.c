@@ -380,7 +380,7 @@ static void structure(void)
     ok(w >= 0 && m->tensor[topt_output_tensor(&m->op[w])].nconsumers == 2,
        "the table is read by the embedding and by the head");
     int qkv = find(m, "h11.qkv");
-    ok(qkv >= 0 && m->op[qkv].count[3] == 12 && m->op[qkv].attrs.features_unit == 3 * 64,
+    ok(qkv >= 0 && m->op[qkv].count[3] == 12 && m->op[qkv].attrs->features_unit == 3 * 64,
        "query, key and value of a head stay together");
     topt_model_destroy(m);
     m = import(llama(4096, 2, 32, 8, 14336, rope_scaling), 2, 4096, &err);
@@ -388,11 +388,11 @@ static void structure(void)
         return;
     ok(m->batch == 2 && m->seq == 4096, "batch and seq as told");
     const struct topt_op *a = &m->op[find(m, "h1.attention")];
-    ok(a->attrs.kv_heads == 8 && a->attrs.heads == 32 && a->attrs.rope_theta > 499999 &&
-           a->attrs.causal,
+    ok(a->attrs->kv_heads == 8 && a->attrs->heads == 32 &&
+           a->attrs->rope_theta > 499999 && a->attrs->causal,
        "grouped heads and rotary base");
-    is_int(m->op[find(m, "h0.qkv")].attrs.features_unit, (4 + 2) * 128, "unit of qkv");
-    is_int(m->op[find(m, "h0.gate_up")].attrs.features_unit, 2, "gate and up in pairs");
+    is_int(m->op[find(m, "h0.qkv")].attrs->features_unit, (4 + 2) * 128, "unit of qkv");
+    is_int(m->op[find(m, "h0.gate_up")].attrs->features_unit, 2, "gate and up in pairs");
     ok(find(m, "h0.qkv.bias") < 0, "no bias");
     topt_model_destroy(m);
     m = import(llama(4096, 2, 32, 8, 14336, ""), 0, 0, &err);
@@ -484,9 +484,9 @@ static void nested(void)
     if (!ok(m != NULL, "text_config %s", err.text))
         return;
     ok(!strcmp(m->name + strlen(m->name) - 5, "-text"), "named '%s'", m->name);
-    is_int(m->op[find(m, "h4.attend")].attrs.window, 16,
+    is_int(m->op[find(m, "h4.attend")].attrs->window, 16,
            "five layers of six see a window");
-    is_int(m->op[find(m, "h5.attend")].attrs.window, 0, "the sixth sees all");
+    is_int(m->op[find(m, "h5.attend")].attrs->window, 0, "the sixth sees all");
     topt_model_destroy(m);
     o.part = NULL;
     m = topt_model_import(text, strlen(text), "config.json", &o, &err);
@@ -534,11 +534,11 @@ static void gemma2(void)
         imported("'model_type':'gemma2'," TINY
                  ",'head_dim':8,'sliding_window':16,'query_pre_attn_scalar':100",
                  32);
-    const struct topt_attrs *a = &op_of(m, "h0.attend")->attrs;
+    const struct topt_attrs *a = op_of(m, "h0.attend")->attrs;
     ok(a->window == 16 && near(a->cap, 50) && near(a->scale, 0.1),
        "gemma2: window, cap and scale");
-    ok(op_of(m, "h1.attend")->attrs.window == 0, "... every second layer has no window");
-    ok(near(op_of(m, "cap.out")->attrs.factor, 30), "... and logits a cap");
+    ok(op_of(m, "h1.attend")->attrs->window == 0, "... every second layer has no window");
+    ok(near(op_of(m, "cap.out")->attrs->factor, 30), "... and logits a cap");
     topt_model_destroy(m);
     m = imported(
         "'model_type':'gemma2'," TINY
@@ -546,7 +546,7 @@ static void gemma2(void)
         "null,'layer_types':['full_attention','sliding_attention','full_attention'"
         ",'full_attention'],'sliding_window':16",
         32);
-    ok(find(m, "h0.attention") >= 0 && op_of(m, "h1.attend")->attrs.window == 16 &&
+    ok(find(m, "h0.attention") >= 0 && op_of(m, "h1.attend")->attrs->window == 16 &&
            find(m, "cap.out") < 0,
        "... unless the config says that there are none, and which layers are local");
     topt_model_destroy(m);
@@ -559,19 +559,21 @@ static void t5(void)
     const struct topt_op *self = op_of(m, "h1.attend"),
                          *other = op_of(m, "encoder.h0.attend");
     is_int(m->seq, 512, "t5: as many positions as were trained on");
-    ok(self->attrs.causal && self->attrs.distance == 128 && near(self->attrs.scale, 1) &&
-           self->ninputs == 3 && !other->attrs.causal && other->ninputs == 3,
+    ok(self->attrs->causal && self->attrs->distance == 128 &&
+           near(self->attrs->scale, 1) && self->ninputs == 3 && !other->attrs->causal &&
+           other->ninputs == 3,
        "... scores by relative positions, not divided");
     int table = topt_input_tensor(self, 2);
     is_int(m->tensor[table].nconsumers, 2, "... of one table for the layers of a stack");
     ok(op_of(m, "h0.cross.attend")->ninputs == 2 &&
-           near(op_of(m, "h0.cross.attend")->attrs.scale, 1),
+           near(op_of(m, "h0.cross.attend")->attrs->scale, 1),
        "... and none between the stacks");
-    ok(near(op_of(m, "head.scale")->attrs.factor, 1 / sqrt(32)), "... a tied head");
+    ok(near(op_of(m, "head.scale")->attrs->factor, 1 / sqrt(32)), "... a tied head");
     ok(m->note && strstr(m->note, "as many tokens"), "... says that both read as many");
     topt_model_destroy(m);
     m = imported(T5("t5", "T5", 32, 8, 48, 2, 4, "gated-gelu", "false", 50), 2048);
-    ok(op_of(m, "h0.glu")->attrs.activation == TOPT_ACT_GELU && find(m, "head.scale") < 0,
+    ok(op_of(m, "h0.glu")->attrs->activation == TOPT_ACT_GELU &&
+           find(m, "head.scale") < 0,
        "t5 v1.1: gates by the tanh form, a head of its own, any length");
     topt_model_destroy(m);
 }
@@ -587,16 +589,16 @@ static void llama4(void)
     struct topt_model *m =
         imported(LLAMA4(",'attention_chunk_size':16,'interleave_moe_layer_step':2"), 32);
     const struct topt_op *a = op_of(m, "h0.attend");
-    ok(a->attrs.chunk == 16 && find(m, "h0.q.rotary") >= 0 &&
-           op_of(m, "h0.q.norm")->attrs.plain,
+    ok(a->attrs->chunk == 16 && find(m, "h0.q.rotary") >= 0 &&
+           op_of(m, "h0.q.norm")->attrs->plain,
        "llama4: chunks of keys, norms of turned heads with nothing trained");
     ok(find(m, "h3.attention") >= 0 && find(m, "h3.q.rotary") < 0,
        "... every fourth layer knows no positions and sees all");
     is_int(op_of(m, "h0.gate_up")->count[3], 40, "... dense layers of their own width");
-    ok(op_of(m, "h1.weights")->attrs.sigmoid &&
-           !op_of(m, "h1.route")->attrs.unnormalized &&
-           op_of(m, "h1.dispatch")->operand[0].tensor ==
-               op_of(m, "h1.weigh")->operand[op_of(m, "h1.weigh")->output].tensor,
+    ok(op_of(m, "h1.weights")->attrs->sigmoid &&
+           !op_of(m, "h1.route")->attrs->unnormalized &&
+           op_of(m, "h1.dispatch")->tensor[0] ==
+               op_of(m, "h1.weigh")->tensor[op_of(m, "h1.weigh")->output],
        "... experts read tokens times their weights");
     ok(!m->plan_only, "... exact up to the first floor");
     topt_model_destroy(m);
@@ -629,8 +631,8 @@ static void documents(void)
     m = topt_model_import(text, strlen(text), "test", &o, &err);
     if (ok(m != NULL, "documents of 4 positions %s", err.text))
         topt_model_stats(m, &apart);
-    ok(m && op_of(m, "h0.attend")->attrs.chunk == 4 &&
-           op_of(m, "h3.attention")->attrs.chunk == 4,
+    ok(m && op_of(m, "h0.attend")->attrs->chunk == 4 &&
+           op_of(m, "h3.attention")->attrs->chunk == 4,
        "... attend to themselves, also where there were chunks of 16");
     ok(apart.parameters == whole.parameters &&
            apart.flops_per_sample < whole.flops_per_sample,
@@ -658,13 +660,13 @@ static void deepseek(void)
         "'type':'yarn','factor':40,'mscale':1.0,'mscale_all_dim':1.0,"
         "'original_max_position_embeddings':16,'beta_fast':32,'beta_slow':1}",
         32);
-    const struct topt_attrs *r = &op_of(m, "h1.route")->attrs;
+    const struct topt_attrs *r = op_of(m, "h1.route")->attrs;
     ok(r->sigmoid && r->corrected && r->groups == 4 && r->top_groups == 2 &&
            near(r->factor, 2.5) && !r->unnormalized,
        "deepseek: sigmoids, a correction, groups, a factor");
     double m40 = 0.1 * log(40) + 1;
-    const struct topt_attrs *q = &op_of(m, "h0.q.rotary")->attrs;
-    ok(near(op_of(m, "h0.attend")->attrs.scale, m40 * m40 / 4) && near(q->scale, 1) &&
+    const struct topt_attrs *q = op_of(m, "h0.q.rotary")->attrs;
+    ok(near(op_of(m, "h0.attend")->attrs->scale, m40 * m40 / 4) && near(q->scale, 1) &&
            near(q->rope_factor, 40) && q->rope_context == 16 && q->rope_by_pair &&
            q->rope_dim == 8,
        "... angles and scores by YaRN");
@@ -736,7 +738,7 @@ static void longrope(void)
     "'model_type':'llama'," TINY ",'original_max_position_embeddings':16,'rope_scaling'" \
     ":{'type':'longrope','short_factor':" brief ",'long_factor':" wide "}"
     struct topt_model *m = imported(LONGROPE("[1,1,1,1]", "[1,2,3,4]"), 16);
-    const struct topt_attrs *a = &op_of(m, "h0.attention")->attrs;
+    const struct topt_attrs *a = op_of(m, "h0.attention")->attrs;
     double grown = 1 + log(4) / log(16);
     ok(!m->plan_only && near(a->scale, grown / sqrt(8)) && !(a->rope_factor > 0),
        "longrope: up to the first context what is turned is scaled");
@@ -745,7 +747,7 @@ static void longrope(void)
     ok(m->plan_only && strstr(m->plan_only, "longrope"), "... beyond it can't be run");
     topt_model_destroy(m);
     m = imported(LONGROPE("[2,2,2,2]", "[1,2,3,4]"), 16);
-    ok(!m->plan_only && near(op_of(m, "h0.attention")->attrs.rope_factor, 2),
+    ok(!m->plan_only && near(op_of(m, "h0.attention")->attrs->rope_factor, 2),
        "... equal factors are linear");
     topt_model_destroy(m);
     m = imported(LONGROPE("[1,1,1,2]", "[1,2,3,4]"), 8);
@@ -758,23 +760,22 @@ static void gemma4(void)
 {
     struct topt_model *m = imported(GEMMA4, 1024);
     const struct topt_op *local = op_of(m, "h4.attend"), *full = op_of(m, "h5.attend");
-    ok(local->attrs.head_dim == 256 && local->attrs.kv_heads == 8 &&
-           local->attrs.window == 512 && near(local->attrs.scale, 1),
+    ok(local->attrs->head_dim == 256 && local->attrs->kv_heads == 8 &&
+           local->attrs->window == 512 && near(local->attrs->scale, 1),
        "gemma4: local layers");
-    ok(full->attrs.head_dim == 512 && full->attrs.kv_heads == 2 &&
-           full->attrs.window == 0 && near(full->attrs.scale, 1),
+    ok(full->attrs->head_dim == 512 && full->attrs->kv_heads == 2 &&
+           full->attrs->window == 0 && near(full->attrs->scale, 1),
        "... and full ones");
-    ok(find(m, "h4.v") >= 0 && find(m, "h5.v") < 0 && op_of(m, "h5.v.norm")->attrs.plain,
+    ok(find(m, "h4.v") >= 0 && find(m, "h5.v") < 0 && op_of(m, "h5.v.norm")->attrs->plain,
        "... whose keys are values");
-    const struct topt_attrs *turn = &op_of(m, "h5.q.rotary")->attrs;
+    const struct topt_attrs *turn = op_of(m, "h5.q.rotary")->attrs;
     struct topt_attrs whole = {.rope_theta = 1e6};
     ok(turn->rope_dim == 128 &&
            near(topt_rope_step(turn, 128, 63), topt_rope_step(&whole, 512, 63)) &&
-           op_of(m, "h4.q.rotary")->attrs.rope_dim == 256,
+           op_of(m, "h4.q.rotary")->attrs->rope_dim == 256,
        "... a quarter of them turned by the whole's first angles");
-    ok(op_of(m, "h0.dispatch")->operand[1].tensor ==
-               op_of(m, "h0.route.gain")->operand[2].tensor &&
-           near(op_of(m, "h0.router.scale")->attrs.factor, 1 / sqrt(2816)) &&
+    ok(op_of(m, "h0.dispatch")->tensor[1] == op_of(m, "h0.route.gain")->tensor[2] &&
+           near(op_of(m, "h0.router.scale")->attrs->factor, 1 / sqrt(2816)) &&
            find(m, "h0.add_experts") >= 0,
        "... experts beside, weights with a factor each");
     topt_model_destroy(m);
@@ -787,7 +788,7 @@ static void settings(void)
         imported("'model_type':'qwen2'," TINY
                  ",'use_sliding_window':true,'sliding_window':16,'max_window_layers':2",
                  32);
-    ok(find(m, "h1.attention") >= 0 && op_of(m, "h2.attend")->attrs.window == 16,
+    ok(find(m, "h1.attention") >= 0 && op_of(m, "h2.attend")->attrs->window == 16,
        "qwen2: windows from some layer on");
     topt_model_destroy(m);
     m = imported("'model_type':'qwen3_moe'," TINY
@@ -805,7 +806,7 @@ static void settings(void)
         "'model_type':'gpt2','n_embd':32,'n_layer':2,'n_head':4,'n_positions':64,"
         "'vocab_size':50,'scale_attn_by_inverse_layer_idx':true,'resid_pdrop':0.1",
         0);
-    ok(near(op_of(m, "h1.attention")->attrs.scale, 1 / sqrt(8) / 2),
+    ok(near(op_of(m, "h1.attention")->attrs->scale, 1 / sqrt(8) / 2),
        "gpt2: scores by the layer");
     ok(m->note && strstr(m->note, "dropout"), "... and dropout is told of");
     topt_model_destroy(m);
@@ -815,7 +816,7 @@ static void settings(void)
         "'problem_type':'regression'",
         0);
     ok(!strcmp(m->op[m->loss].spec->name, "mse"), "bert: one class is a target");
-    ok(op_of(m, "h0.activation")->attrs.activation == TOPT_ACT_GELU_ERF,
+    ok(op_of(m, "h0.activation")->attrs->activation == TOPT_ACT_GELU_ERF,
        "... and its GELU the exact one");
     topt_model_destroy(m);
     m = imported(
@@ -825,8 +826,8 @@ static void settings(void)
         "'linear','factor':8,'rope_theta':5000},'sliding_attention':{'rope_type':"
         "'default','rope_theta':300}}",
         16);
-    const struct topt_attrs *full = &op_of(m, "h5.q.rotary")->attrs,
-                            *local = &op_of(m, "h0.q.rotary")->attrs;
+    const struct topt_attrs *full = op_of(m, "h5.q.rotary")->attrs,
+                            *local = op_of(m, "h0.q.rotary")->attrs;
     ok(near(full->rope_theta, 5000) && near(full->rope_factor, 8) &&
            near(local->rope_theta, 300) && !(local->rope_factor > 0),
        "gemma3: angles by the kind of layer");
@@ -938,7 +939,7 @@ static void written_out(void)
     struct topt_eager e;
     int64_t len[TOPT_MAX_OPDIMS];
     memcpy(len, attend->count, sizeof len);
-    ok(attend->attrs.written &&
+    ok(attend->attrs->written &&
            attend->spec->eager(attend, len, 0, &e) == TOPT_EAGER_INSTEAD &&
            e.kept.f32 == 2 * 2 * 8 * 8 && e.kept.real == e.kept.f32,
        "bloom's scores are kept in f32 and as read");

@@ -43,7 +43,7 @@ static int is_undropped(const struct topt_model *m)
     for (int i = 0; i < m->nops; i++)
         if (!strcmp(m->op[i].spec->name, "attention")) {
             found = 1;
-            if (!m->op[i].attrs.undropped)
+            if (!m->op[i].attrs->undropped)
                 return 0;
         }
     return found;
@@ -64,7 +64,7 @@ static void test_gpt3(void)
     ok(m->batch == 1536 && m->seq == 2048 && !strcmp(m->name, "train"),
        "a step's samples and positions, the file's name");
     ok(m->note && strstr(m->note, "dropout") &&
-           m->op[topt_model_find(m, "h0.add1")].attrs.masked,
+           m->op[topt_model_find(m, "h0.add1")].attrs->masked,
        "what dropout leaves of a sum has a mask: %s", m->note);
     ok(!is_undropped(m), "a tenth of attention's weights is dropped by default");
     topt_model_destroy(m);

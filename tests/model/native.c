@@ -52,9 +52,10 @@ static int same_model(const struct topt_model *a, const struct topt_model *b)
     for (int i = 0; i < a->nops; i++) {
         const struct topt_op *x = &a->op[i], *y = &b->op[i];
         if (x->spec != y->spec || strcmp(x->name, y->name) || x->layer != y->layer ||
-            x->role != y->role || memcmp(&x->attrs, &y->attrs, sizeof x->attrs) ||
-            memcmp(x->count, y->count, sizeof x->count) ||
-            memcmp(x->operand, y->operand, sizeof x->operand))
+            x->role != y->role || memcmp(x->attrs, y->attrs, sizeof *x->attrs) ||
+            memcmp(x->count, y->count, TOPT_MAX_OPDIMS * sizeof *x->count) ||
+            memcmp(x->operand, y->operand, TOPT_MAX_OPERANDS * sizeof *x->operand) ||
+            memcmp(x->tensor, y->tensor, sizeof x->tensor))
             return 0;
     }
     return 1;
@@ -72,7 +73,7 @@ static void round_trip(void)
     json_t *doc2 = again ? topt_model_to_json(again) : NULL;
     char *one = topt_json_text(doc, 0), *two = topt_json_text(doc2, 0);
     ok(one && two && !strcmp(one, two), "written again, it is the same bytes");
-    ok(again && again->op[4].attrs.features_unit == 16, "units survive");
+    ok(again && again->op[4].attrs->features_unit == 16, "units survive");
     ok(again && again->op[3].layer == -1 && again->op[4].layer == 0 &&
            again->op[11].layer == 3 && again->op[12].layer == -1 && again->nlayers == 4,
        "an operator has the layer that it says, others none");

@@ -52,10 +52,10 @@ static void transformer(void)
     is_int(count(m, "norm"), 1, "one norm of nine nodes, its gain and shift within");
     is_int(count(m, "scale"), 0, "no scaling is left over");
     const struct topt_op *a = first(m, "attention"), *u = first(m, "unary");
-    ok(a && a->attrs.heads == 4 && a->attrs.head_dim == 4 && a->attrs.causal &&
-           a->attrs.scale > 0.4999 && a->attrs.scale < 0.5001,
+    ok(a && a->attrs->heads == 4 && a->attrs->head_dim == 4 && a->attrs->causal &&
+           a->attrs->scale > 0.4999 && a->attrs->scale < 0.5001,
        "attention of four heads under a causal mask");
-    ok(u && u->attrs.activation == TOPT_ACT_GELU_ERF, "GELU of five nodes");
+    ok(u && u->attrs->activation == TOPT_ACT_GELU_ERF, "GELU of five nodes");
     ok(count(m, "position") == 1 && count(m, "bias") == 1 && count(m, "add") == 2,
        "positions, a bias and two sums");
     topt_model_destroy(m);
@@ -99,10 +99,10 @@ static void digits(void)
     is_int(stats.parameters, 72 + 8 + 288 + 16 + 96 + 6 + 960 + 10, "its parameters");
     const struct topt_op *s = first(m, "shuffle"), *z = first(m, "resize"),
                          *t = first(m, "conv_transpose");
-    ok(s && s->attrs.groups == 2, "channels are shuffled once");
-    ok(z && z->attrs.height == 4 && z->attrs.width == 4 && !z->attrs.linear,
+    ok(s && s->attrs->groups == 2, "channels are shuffled once");
+    ok(z && z->attrs->height == 4 && z->attrs->width == 4 && !z->attrs->linear,
        "the image is made larger");
-    ok(t && t->attrs.height == 8 && t->attrs.features == 6, "and by weights");
+    ok(t && t->attrs->height == 8 && t->attrs->features == 6, "and by weights");
     ok(count(m, "slice") == 2 && count(m, "group_norm") == 1 && count(m, "prelu") == 1,
        "cuts, a norm of instances, slopes");
     is_int(m->batch, 8, "samples where the file leaves them open");
@@ -123,7 +123,7 @@ static void steps(void)
            "its parameters, both biases among them");
     ok(m->batch == 2 && m->seq == 5, "steps before samples");
     const struct topt_op *last = first(m, "select");
-    ok(last && last->attrs.offset == 4, "the last step goes on");
+    ok(last && last->attrs->offset == 4, "the last step goes on");
     topt_model_destroy(m);
 }
 
@@ -227,8 +227,8 @@ static void branches(int64_t rows, const char *kind)
     graph_end(&g, "z");
     struct topt_model *m = import(&g, "mse", 0, &err);
     const struct topt_op *u = m ? first(m, "unary") : NULL;
-    ok(u &&
-           !strcmp(topt_activation_name((enum topt_activation)u->attrs.activation), kind),
+    ok(u && !strcmp(topt_activation_name((enum topt_activation)u->attrs->activation),
+                    kind),
        "a branch is taken: %s %s", kind, err.text);
     ok(m && count(m, "unary") == 2, "and what follows it");
     topt_model_destroy(m);
@@ -427,10 +427,10 @@ static void exported(void)
            "the parameters of an exported decoder");
     const struct topt_op *a = m ? first(m, "attention") : NULL,
                          *l = m ? first(m, "linear") : NULL;
-    ok(a && a->attrs.heads == 4 && a->attrs.kv_heads == 2 && a->attrs.causal &&
-           a->attrs.rope_theta > 0,
+    ok(a && a->attrs->heads == 4 && a->attrs->kv_heads == 2 && a->attrs->causal &&
+           a->attrs->rope_theta > 0,
        "attention, of two queries to a key, causal, by turned positions %s", err.text);
-    ok(l && l->attrs.features == 2 && l->attrs.features_unit == 16 &&
+    ok(l && l->attrs->features == 2 && l->attrs->features_unit == 16 &&
            count(m, "linear") == 2 && count(m, "rotary") == 0 && count(m, "mul") == 0 &&
            count(m, "variable") == 1,
        "queries, keys and values by one projection of two groups, one table");
@@ -471,7 +471,7 @@ static void gated(void)
         if (how == 2)
             ok(!l, "a projection that is read twice stays");
         else
-            ok(l && l->attrs.activation == TOPT_ACT_SILU && count(m, "linear") == 2 &&
+            ok(l && l->attrs->activation == TOPT_ACT_SILU && count(m, "linear") == 2 &&
                    count(m, "mul") == 0 && count(m, "slice") == 0,
                "gate and what it gates, %s", how ? "halves of one" : "two projections");
         topt_model_destroy(m);
@@ -528,8 +528,8 @@ static void channels_last(void)
     graph_end(&g, "z");
     struct topt_model *m = import(&g, NULL, 0, &err);
     const struct topt_op *image = m ? first(m, "image") : NULL;
-    ok(image && image->attrs.channels == 3 && image->attrs.height == 8 &&
-           image->attrs.width == 10,
+    ok(image && image->attrs->channels == 3 && image->attrs->height == 8 &&
+           image->attrs->width == 10,
        "channels behind rows and columns %s", err.text);
     is_int(parameters_of(m), 108 + 192 + 1, "a bias of one number is trained");
     ok(m && m->note && strstr(m->note, "1 output after the first (z), with 1344 weights"),
@@ -589,10 +589,10 @@ static void new_sets(void)
     graph_end(&g, "y");
     struct topt_model *m = import(&g, "mse", 0, &err);
     const struct topt_op *a = m ? first(m, "attention") : NULL;
-    ok(a && a->attrs.heads == 4 && a->attrs.kv_heads == 2 && a->attrs.head_dim == 4 &&
-           a->attrs.causal,
+    ok(a && a->attrs->heads == 4 && a->attrs->kv_heads == 2 && a->attrs->head_dim == 4 &&
+           a->attrs->causal,
        "Attention of set 23 %s", err.text);
-    ok(a && a->attrs.rope_theta > 0, "RotaryEmbedding");
+    ok(a && a->attrs->rope_theta > 0, "RotaryEmbedding");
     is_int(parameters_of(m), 16 + 256 + 256, "its weights, without tables of angles");
     topt_model_destroy(m);
     g = graph_begin(21);

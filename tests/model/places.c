@@ -101,14 +101,14 @@ static void dropped(void)
     struct topt_model *m = takes(at("adapters"), NULL, "adapters with dropout");
     for (size_t i = 0; m && i < sizeof of / sizeof *of; i++) {
         int a = topt_model_find(m, of[i].adapter);
-        ok(a >= 0 && m->op[a].attrs.masked && m->op[a].attrs.written == of[i].copy,
+        ok(a >= 0 && m->op[a].attrs->masked && m->op[a].attrs->written == of[i].copy,
            "%s: a mask%s", of[i].adapter, of[i].copy ? " and a copy" : "");
     }
     topt_model_destroy(m);
     struct topt_import_options with = {.train = "lora:8:q_proj"};
     m = takes(at("adapters"), &with, "... and those of --train in their place");
     int a = m ? topt_model_find(m, "h0.qkv.q_proj.lora_a") : -1;
-    ok(a >= 0 && !m->op[a].attrs.masked, "... drop nothing");
+    ok(a >= 0 && !m->op[a].attrs->masked, "... drop nothing");
     topt_model_destroy(m);
 }
 
@@ -236,11 +236,11 @@ static void asked(void)
     ok(!m && strstr(err.text, "--part vision"), "another part is not: %s", err.text);
     m = takes(at("parts.json"), &slots, "slots of experts");
     int route = m ? topt_model_find(m, "h0.route") : -1;
-    ok(route >= 0 && m->op[route].attrs.capacity > 1.4, "... are as many as asked for");
+    ok(route >= 0 && m->op[route].attrs->capacity > 1.4, "... are as many as asked for");
     topt_model_destroy(m);
     m = takes(at("parts.json"), NULL, "else");
     route = m ? topt_model_find(m, "h0.route") : -1;
-    ok(route >= 0 && m->op[route].attrs.capacity < 1.1 &&
+    ok(route >= 0 && m->op[route].attrs->capacity < 1.1 &&
            strstr(m->note, "none is dropped"),
        "... tokens are balanced, and that is told");
     topt_model_destroy(m);

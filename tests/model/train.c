@@ -231,18 +231,19 @@ static void test_document(void)
     topt_model_destroy(known);
     int a = topt_model_find(r, "a"), down = topt_model_find(r, "a.lora_a"),
         up = topt_model_find(r, "a.lora_b"), head = topt_model_find(r, "b");
-    ok(r->op[a].attrs.frozen && r->op[a].attrs.bits == 4 && r->op[head].attrs.frozen &&
-           !r->op[head].attrs.bits,
+    ok(r->op[a].attrs->frozen && r->op[a].attrs->bits == 4 && r->op[head].attrs->frozen &&
+           !r->op[head].attrs->bits,
        "few bits are not for the head");
-    ok(!r->op[down].attrs.frozen && !r->op[down].attrs.zero && r->op[up].attrs.zero,
+    ok(!r->op[down].attrs->frozen && !r->op[down].attrs->zero && r->op[up].attrs->zero,
        "the second map of an adapter starts as zeros");
     ok(!topt_model_check_run(r, &err), "few bits run, too");
     ok(topt_model_train(&r, "lora", &err) && strstr(err.text, "has adapters already"),
        "adapters are put once: %s", err.text);
     struct topt_model *micro = topt_model_rebatch(r, 1, &err);
-    ok(micro && micro->train && micro->op[a].attrs.frozen, "micro-batches are the same");
-    ok(!topt_model_train(&r, "e", &err) && !r->op[topt_model_find(r, "e")].attrs.frozen &&
-           r->op[topt_model_find(r, "a.lora_a")].attrs.frozen,
+    ok(micro && micro->train && micro->op[a].attrs->frozen, "micro-batches are the same");
+    ok(!topt_model_train(&r, "e", &err) &&
+           !r->op[topt_model_find(r, "e")].attrs->frozen &&
+           r->op[topt_model_find(r, "a.lora_a")].attrs->frozen,
        "a model may be trained in another way after %s", err.text);
     topt_model_destroy(micro);
     topt_model_destroy(r);
@@ -333,12 +334,12 @@ static void test_parts(void)
     static const int unit[] = {512, 128, 128};
     for (int k = 0; k < 3; k++) {
         const struct topt_operand *x = &o->operand[o->input[k]];
-        ok(!strcmp(m->tensor[x->tensor].name, from[k]) && x->dim[2].unit == unit[k] &&
-               x->dim[2].count == 8,
+        ok(!strcmp(m->tensor[topt_input_tensor(o, k)].name, from[k]) &&
+               x->dim[2].unit == unit[k] && x->dim[2].count == 8,
            "%s", from[k]);
     }
     int part = topt_model_find(m, "h5.qkv.v_proj.part");
-    is_int(m->op[part].attrs.offset, 640, "value after four queries and a key");
+    is_int(m->op[part].attrs->offset, 640, "value after four queries and a key");
     is_int(o->operand[o->output].dim[2].unit, 768, "joined as it was");
     topt_model_destroy(m);
 }

@@ -35,7 +35,7 @@ static struct topt_shape fake_shape(const struct topt_op *op, int o)
 {
     struct topt_shape s = {.ndim = op->spec->operand[o].ndim};
     memcpy(s.dim, op->operand[o].dim, sizeof s.dim);
-    s.rows = op->spec->operand[o].ragged ? op->attrs.tables : NULL;
+    s.rows = op->spec->operand[o].ragged ? op->attrs->tables : NULL;
     return s;
 }
 

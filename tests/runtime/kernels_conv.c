@@ -35,7 +35,7 @@ static double conv_at(const struct topt_op *op, const struct whole *w,
                       const struct image *x, const int64_t at[4])
 {
     enum { X, W, Y };
-    const struct topt_attrs *a = &op->attrs;
+    const struct topt_attrs *a = op->attrs;
     const struct topt_dim *y = op->operand[Y].dim;
     int grouped = !strcmp(op->spec->name, "conv_grouped");
     int64_t in = grouped ? op->operand[X].dim[1].unit : x->channels;
@@ -55,7 +55,7 @@ static double conv_at(const struct topt_op *op, const struct whole *w,
 static double pool_at(const struct topt_op *op, const struct whole *w,
                       const struct image *x, const int64_t at[4])
 {
-    const struct topt_attrs *a = &op->attrs;
+    const struct topt_attrs *a = op->attrs;
     double sum = 0, most = -INFINITY, n = 0;
     (void)w;
     for (int64_t r = 0; r < a->kernel_h; r++)
@@ -79,7 +79,7 @@ static double conv_transpose_at(const struct topt_op *op, const struct whole *w,
                                 const struct image *x, const int64_t at[4])
 {
     enum { X, W, Y };
-    const struct topt_attrs *a = &op->attrs;
+    const struct topt_attrs *a = op->attrs;
     const struct topt_dim *y = op->operand[Y].dim;
     double sum = 0;
     for (int64_t k = 0; k < x->channels; k++)
@@ -103,7 +103,7 @@ static double conv_transpose_at(const struct topt_op *op, const struct whole *w,
 static double resize_at(const struct topt_op *op, const struct whole *w,
                         const struct image *x, const int64_t at[4])
 {
-    const struct topt_attrs *a = &op->attrs;
+    const struct topt_attrs *a = op->attrs;
     double in[2] = {(double)x->height, (double)x->width}, place[2], sum = 0;
     double out[2] = {(double)a->height, (double)a->width};
     (void)w;
@@ -124,7 +124,7 @@ static double resize_at(const struct topt_op *op, const struct whole *w,
 static double shuffle_at(const struct topt_op *op, const struct whole *w,
                          const struct image *x, const int64_t at[4])
 {
-    int64_t groups = op->attrs.groups, each = x->channels / groups;
+    int64_t groups = op->attrs->groups, each = x->channels / groups;
     (void)w;
     return pixel(x, at[0], at[1] % groups * each + at[1] / groups, at[2], at[3]);
 }
@@ -142,7 +142,7 @@ static double group_norm_at(const struct topt_op *op, const struct whole *w,
             squares += v * v;
         }
     double mean = sum / n, var = squares / n - mean * mean;
-    return (pixel(x, at[0], at[1], at[2], at[3]) - mean) / sqrt(var + op->attrs.eps) *
+    return (pixel(x, at[0], at[1], at[2], at[3]) - mean) / sqrt(var + op->attrs->eps) *
                w->value[G][at[1]] +
            w->value[BIAS][at[1]];
 }
@@ -160,7 +160,7 @@ static double batch_norm_at(const struct topt_op *op, const struct whole *w,
                 squares += v * v;
             }
     double mean = sum / n, var = squares / n - mean * mean;
-    return (pixel(x, at[0], at[1], at[2], at[3]) - mean) / sqrt(var + op->attrs.eps) *
+    return (pixel(x, at[0], at[1], at[2], at[3]) - mean) / sqrt(var + op->attrs->eps) *
                w->value[G][at[1]] +
            w->value[BIAS][at[1]];
 }
@@ -168,7 +168,7 @@ static double batch_norm_at(const struct topt_op *op, const struct whole *w,
 static double lrn_at(const struct topt_op *op, const struct whole *w,
                      const struct image *x, const int64_t at[4])
 {
-    const struct topt_attrs *a = &op->attrs;
+    const struct topt_attrs *a = op->attrs;
     double sum = 0;
     (void)w;
     for (int64_t k = 0; k < a->size; k++) {

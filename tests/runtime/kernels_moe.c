@@ -138,7 +138,7 @@ static void check_expert_parallelism(void)
     struct topt_attrs a = {.features = 5};
     struct topt_error err = {0};
     struct topt_model *m = build(&x);
-    int slots = m->op[m->nops - 1].operand[2].tensor;
+    int slots = m->op[m->nops - 1].tensor[2];
     int y = topt_model_add(m, "experts", "experts", 1, &slots, &a, &err);
     const struct topt_op *dispatch = &m->op[m->nops - 2], *experts = &m->op[m->nops - 1];
     struct topt_config by_sample = topt_config_none(), by_expert = topt_config_none();

@@ -245,7 +245,7 @@ static double *run_op(const struct sample *s, const struct topt_op *op,
             continue;
         int64_t n = fake_volume(op, o);
         if (role == TOPT_INPUT) {
-            w.value[o] = value[op->operand[o].tensor];
+            w.value[o] = value[op->tensor[o]];
             known &= w.value[o] != NULL;
         } else if (role == TOPT_PARAM) {
             w.value[o] = calloc((size_t)n, sizeof(double));

@@ -205,7 +205,7 @@ static void test_sent(const struct topt_model *m)
     ok(two == 0.75 && four == 0.875, "once to each place: shares %g, %g", two, four);
     ok(topt_tokens_sent(m, to, 1) == 0.5 && topt_tokens_sent(m, none, 4) == 1,
        "of one place half, of other tensors all");
-    struct topt_attrs *route = &m->op[r].attrs;
+    struct topt_attrs *route = m->op[r].attrs;
     route->groups = 4;
     route->top_groups = 1;
     ok(topt_tokens_sent(m, to, 4) == 0.5 && topt_tokens_sent(m, to, 8) == 0.75,

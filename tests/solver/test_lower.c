@@ -412,7 +412,7 @@ static int64_t in_flight(const char *name, enum topt_loss_kernel loss, int eager
         int op = topt_model_find(m, name);
         to = topt_edge_consumer(&k, 2, 0, &whole, 0);
         if (topt_cost_op(&k, op, &whole, &c, NULL) ||
-            topt_cost_edge(&k, m->op[2].operand[0].tensor, &from, &to, &e, NULL))
+            topt_cost_edge(&k, m->op[2].tensor[0], &from, &to, &e, NULL))
             c.transient_bytes = -1;
         *ret_kept = e.alt[0].class_bytes[TOPT_CLASS_KEPT];
         topt_router_destroy(r);

@@ -157,7 +157,7 @@ static int never_disagrees(const struct topt_plan_doc *p)
     const struct topt_model *m = p->model;
     for (int i = 0; i < m->nops; i++)
         for (int k = 0; k < m->op[i].ninputs; k++) {
-            int x = m->op[i].input[k], t = m->op[i].operand[x].tensor;
+            int x = m->op[i].input[k], t = m->op[i].tensor[x];
             const struct topt_op *from = &m->op[m->tensor[t].producer];
             struct topt_layout here =
                 topt_value_layout(&m->op[i], x, &p->strategy->config[i], &p->mesh);

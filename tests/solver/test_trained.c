@@ -279,7 +279,7 @@ static int leaves_frozen_alone(const struct topt_program *p)
         const struct topt_instr *in = &p->instr[i];
         for (int o = 0; in->kind == TOPT_I_KERNEL && o < TOPT_MAX_OPERANDS; o++)
             if (in->grad[o] >= 0 && p->model->op[in->op].operand[o].role == TOPT_PARAM &&
-                p->model->op[in->op].attrs.frozen)
+                p->model->op[in->op].attrs->frozen)
                 return 0;
     }
     return 1;

@@ -13,7 +13,7 @@ static int wants_gradient(const struct topt_op *op, int o)
 {
     const struct topt_operand *x = &op->operand[o];
     if (x->role == TOPT_INPUT)
-        return x->present && op->model->tensor[x->tensor].needs_gradient;
+        return x->present && op->model->tensor[op->tensor[o]].needs_gradient;
     return topt_is_trained(op, o);
 }
 

@@ -38,8 +38,8 @@ static int same_operand(const struct topt_operand *a, const struct topt_operand 
 
 static int same_op(const struct topt_op *a, const struct topt_op *b)
 {
-    if (a->spec != b->spec || memcmp(&a->attrs, &b->attrs, sizeof a->attrs) ||
-        memcmp(a->count, b->count, sizeof a->count) ||
+    if (a->spec != b->spec || memcmp(a->attrs, b->attrs, sizeof *a->attrs) ||
+        memcmp(a->count, b->count, TOPT_MAX_OPDIMS * sizeof *a->count) ||
         topt_role_split(a->role) != topt_role_split(b->role))
         return 0;
     for (int o = 0; o < a->spec->noperands; o++)
@@ -60,8 +60,8 @@ static int same_side(const struct topt_model *m, int a, int b)
 static uint64_t hash_op(const struct topt_model *m, int i)
 {
     const struct topt_op *op = &m->op[i];
-    uint64_t h = topt_hash(&op->attrs, sizeof op->attrs, 0);
-    h = topt_hash(op->count, sizeof op->count, h);
+    uint64_t h = topt_hash(op->attrs, sizeof *op->attrs, 0);
+    h = topt_hash(op->count, TOPT_MAX_OPDIMS * sizeof *op->count, h);
     for (int o = 0; o < op->spec->noperands; o++)
         h = topt_hash(op->operand[o].dim, sizeof op->operand[o].dim, h);
     return topt_hash(&m->repeats[i], sizeof m->repeats[i], h);

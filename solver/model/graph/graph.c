@@ -85,7 +85,7 @@ static int bind_input(struct topt_model *m, struct topt_op *op, int operand, int
                          spec->ndim);
     struct topt_operand *x = &op->operand[operand];
     x->role = TOPT_INPUT;
-    x->tensor = tensor;
+    op->tensor[operand] = tensor;
     memcpy(x->dim, t->dim, sizeof x->dim);
     op->input[op->ninputs++] = operand;
     return 0;
@@ -114,7 +114,7 @@ static int bind_inputs(struct topt_model *m, struct topt_op *op, int ninputs,
                 return -1;
         }
     for (int o = 0; o < op->spec->noperands; o++) {
-        if (op->spec->operand[o].role != TOPT_INPUT || op->operand[o].tensor >= 0)
+        if (op->spec->operand[o].role != TOPT_INPUT || op->tensor[o] >= 0)
             continue;
         op->operand[o].present = 0;
         if (!op->spec->operand[o].optional)
@@ -131,21 +131,22 @@ static int check_tied(const struct topt_op *op, struct topt_error *err)
 {
     for (int o = 0; o < op->spec->noperands; o++)
         if (op->spec->operand[o].role == TOPT_PARAM &&
-            op->operand[o].role == TOPT_INPUT && (op->attrs.features || op->attrs.vocab))
+            op->operand[o].role == TOPT_INPUT &&
+            (op->attrs->features || op->attrs->vocab))
             return topt_fail(err, TOPT_ERR_INVAL,
                              "the weight is a tensor, so %s can't be given",
-                             op->attrs.features ? "features" : "vocab");
+                             op->attrs->features ? "features" : "vocab");
     return 0;
 }
 
 /* Few bits are for what is not updated. */
 static int check_bits(const struct topt_op *op, struct topt_error *err)
 {
-    int64_t bits = op->attrs.bits;
+    int64_t bits = op->attrs->bits;
     if (bits && bits != 4 && bits != 8)
         return topt_fail(err, TOPT_ERR_INVAL, "bits are 4 or 8, not %lld",
                          (long long)bits);
-    return bits && !op->attrs.frozen
+    return bits && !op->attrs->frozen
                ? topt_fail(err, TOPT_ERR_INVAL,
                            "parameters of %lld bits are not trained: they need frozen",
                            (long long)bits)
@@ -256,8 +257,8 @@ static int append_output(struct topt_model *m, struct topt_op *op)
         if (topt_is_trained(op, o))
             t->needs_gradient = 1;
         if (x->role == TOPT_INPUT && x->present) {
-            m->tensor[x->tensor].nconsumers++;
-            t->needs_gradient |= m->tensor[x->tensor].needs_gradient;
+            m->tensor[op->tensor[o]].nconsumers++;
+            t->needs_gradient |= m->tensor[op->tensor[o]].needs_gradient;
         }
     }
     return m->ntensors++;
@@ -304,7 +305,7 @@ static int grow_names(struct topt_model *m, struct topt_error *err)
 /* Appends an operator whose operands are known, but for its output's tensor, which is returned. */
 static int append(struct topt_model *m, struct topt_op *op)
 {
-    op->operand[op->output].tensor = append_output(m, op);
+    op->tensor[op->output] = append_output(m, op);
     topt_op_find_backward(op);
     m->op[m->nops] = *op;
     m->named[slot_of(m, op->name)] = m->nops + 1;
@@ -328,17 +329,19 @@ int topt_model_add(struct topt_model *m, const char *kind, const char *name, int
         return topt_fail(err, TOPT_ERR_INVAL, "two operators are named '%.60s'", name);
     if (grow(m, err) || grow_names(m, err))
         return -1;
+    struct topt_op_form *form = TOPT_NEW(m->arena, 1, struct topt_op_form);
     struct topt_op op = {.spec = spec,
                          .model = m,
                          .layer = m->at_layer,
                          .name = topt_arena_strdup(m->arena, name)};
-    if (!op.name)
+    if (!op.name || !form)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for operator '%.60s'", name);
+    topt_op_take_form(&op, form);
     if (attrs)
-        op.attrs = *attrs;
+        *op.attrs = *attrs;
     for (int o = 0; o < spec->noperands; o++) {
         op.operand[o].role = spec->operand[o].role;
-        op.operand[o].tensor = TOPT_NO_TENSOR;
+        op.tensor[o] = TOPT_NO_TENSOR;
         op.operand[o].present = 1;
         if (spec->operand[o].role == TOPT_OUTPUT)
             op.output = o;
@@ -499,8 +502,8 @@ static int add_again(struct topt_model *m, const struct topt_op *op,
     for (int k = 0; k < op->ninputs; k++)
         inputs[k] = topt_input_tensor(op, k);
     m->at_layer = op->layer;
-    if (topt_model_add(m, op->spec->name, op->name, op->ninputs, inputs, &op->attrs,
-                       err) < 0)
+    if (topt_model_add(m, op->spec->name, op->name, op->ninputs, inputs, op->attrs, err) <
+        0)
         return -1;
     topt_model_say_role(m, op->role);
     return 0;
@@ -517,10 +520,10 @@ static int add_as_first(struct topt_model *m, const struct topt_model *of, int i
         return 0;
     struct topt_op op = m->op[first];
     for (int k = 0; k < was->ninputs; k++) {
-        struct topt_operand *x = &op.operand[was->input[k]];
-        x->tensor = topt_input_tensor(was, k);
+        const struct topt_operand *x = &op.operand[was->input[k]];
+        int tensor = op.tensor[was->input[k]] = topt_input_tensor(was, k);
         if (op.input[k] != was->input[k] ||
-            memcmp(x->dim, m->tensor[x->tensor].dim, sizeof x->dim))
+            memcmp(x->dim, m->tensor[tensor].dim, sizeof x->dim))
             return 0;
     }
     op.name = topt_arena_strdup(m->arena, was->name);
@@ -569,13 +572,13 @@ static double op_flops(const struct topt_op *op)
     return total;
 }
 
-/* The operator with as many keys as a query attends to: all of the sequence, or of the window or
+/* The attributes of an operator with as many keys as a query attends to: all of the sequence, or of the window or
  * chunk.  A causal mask is not discounted. */
-static struct topt_op without_mask(const struct topt_op *op, int64_t len[TOPT_MAX_OPDIMS])
+static struct topt_attrs without_mask(const struct topt_op *op,
+                                      int64_t len[TOPT_MAX_OPDIMS])
 {
     enum { KEYS = 3 }; /* dimension t of the row "attention" */
-    struct topt_op whole = *op;
-    struct topt_attrs *a = &whole.attrs;
+    struct topt_attrs whole = *op->attrs, *a = &whole;
     int64_t window = a->causal || !a->window ? a->window : 2 * a->window - 1;
     if (window > 0 && window < len[KEYS])
         len[KEYS] = window;
@@ -595,12 +598,15 @@ static double op_model_flops(const struct topt_op *op, int masked)
          s < op->spec->forward + TOPT_MAX_STEPS && s->kind; s++) {
         int64_t len[TOPT_MAX_OPDIMS];
         struct topt_op all = *op;
+        struct topt_attrs attrs;
         memcpy(len, op->count, sizeof len);
         if (s->kind != TOPT_STEP_KERNEL || s->dims ||
             topt_kernel_work(s->kernel) == TOPT_WORK_ELEMENTWISE)
             continue;
-        if (s->kernel == TOPT_K_ATTENTION_FWD && !masked)
-            all = without_mask(op, len);
+        if (s->kernel == TOPT_K_ATTENTION_FWD && !masked) {
+            attrs = without_mask(op, len);
+            all.attrs = &attrs;
+        }
         total += 3 * (double)op->spec->flops(&all, s->kernel, len) *
                  (s->loop ? (double)op->count[s->loop - 1] : 1);
     }
@@ -631,10 +637,10 @@ int topt_op_keeps(const struct topt_model *m, const struct topt_op *op, int o, c
         return 0;
     if (x->role == TOPT_SAVED)
         return 1;
-    if (x->role != TOPT_INPUT || seen[x->tensor] ||
-        gives_parameter(&m->op[m->tensor[x->tensor].producer]))
+    if (x->role != TOPT_INPUT || seen[op->tensor[o]] ||
+        gives_parameter(&m->op[m->tensor[op->tensor[o]].producer]))
         return 0;
-    return seen[x->tensor] = 1;
+    return seen[op->tensor[o]] = 1;
 }
 
 /* Sums in double are exact to 2^53, and parameters are counted as integers. */
@@ -657,7 +663,7 @@ void topt_model_kind_stats(const struct topt_model *m, const char *kind,
             if (counts && x->role == TOPT_PARAM && x->present &&
                 ret->parameters < (int64_t)1 << 62) {
                 ret->parameters += topt_operand_numbers(op, o);
-                ret->trained += op->attrs.frozen ? 0 : topt_operand_numbers(op, o);
+                ret->trained += op->attrs->frozen ? 0 : topt_operand_numbers(op, o);
             }
             if (topt_op_keeps(m, op, o, seen) && counts)
                 kept += (double)topt_operand_numbers(op, o) * 4;

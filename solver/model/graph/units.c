@@ -25,8 +25,8 @@ struct held {
 static struct held held_by(const struct topt_op *op)
 {
     double n = topt_op_parameters(op);
-    return (struct held){n * (op->attrs.bits ? (double)op->attrs.bits / 8 : 2),
-                         op->attrs.frozen ? 0 : 2 * n};
+    return (struct held){n * (op->attrs->bits ? (double)op->attrs->bits / 8 : 2),
+                         op->attrs->frozen ? 0 : 2 * n};
 }
 
 /* Each operator's unit is named by the first operator in it. */

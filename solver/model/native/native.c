@@ -102,7 +102,7 @@ static json_t *op_to_json(const struct topt_model *m, const struct topt_op *op)
     if (op->role)
         json_object_set_new(o, "role", json_string(topt_role_name(op->role)));
     for (int a = 0; a < TOPT_ATTR_COUNT; a++) {
-        json_t *v = takes(op->spec, a) ? attr_to_json(&attr_table[a], &op->attrs) : NULL;
+        json_t *v = takes(op->spec, a) ? attr_to_json(&attr_table[a], op->attrs) : NULL;
         if (v)
             json_object_set_new(o, attr_table[a].name, v);
     }

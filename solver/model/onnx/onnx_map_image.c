@@ -364,7 +364,7 @@ static int resized_alike(const struct onnx *x, const struct onnx_node *n, int t,
     for (int64_t i = 0; i < out; i++) {
         struct topt_taps taps = topt_resize_taps(op, rows, i);
         double place = place_of(n, (double)i, in, (double)out, scale);
-        double want = op->attrs.linear ? place : nearest_of(n, place);
+        double want = op->attrs->linear ? place : nearest_of(n, place);
         want = want < 0 ? 0 : want > in - 1 ? in - 1 : want;
         if (fabs((double)taps.low + taps.share - want) > 1e-5)
             return 0;

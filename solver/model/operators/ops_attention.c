@@ -130,7 +130,7 @@ enum { Q, KV, KR, RP, Y, LSE, MOST, WEIGHT, SCORES, P, DP, DELTA };
 static int check_lengths(const struct topt_op *op, struct topt_error *err)
 {
     int64_t s = op->count[S], t = op->count[T];
-    if (op->attrs.causal && t < s)
+    if (op->attrs->causal && t < s)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "a causal mask over %lld queries needs as many keys, not %lld",
                          (long long)s, (long long)t);
@@ -143,7 +143,7 @@ static int check_lengths(const struct topt_op *op, struct topt_error *err)
  * mask. */
 static int check_relative(struct topt_op *op, struct topt_error *err)
 {
-    struct topt_attrs *a = &op->attrs;
+    struct topt_attrs *a = op->attrs;
     const struct topt_dim *table = op->operand[RP].dim;
     if (!op->operand[RP].present)
         return a->distance ? topt_fail(err, TOPT_ERR_INVAL,
@@ -189,7 +189,7 @@ static int64_t value_dim(const struct topt_attrs *a)
 
 static int check_rotation(const struct topt_op *op, struct topt_error *err)
 {
-    const struct topt_attrs *a = &op->attrs;
+    const struct topt_attrs *a = op->attrs;
     if (!(a->rope_theta > 0))
         return 0;
     if (!is_packed(op))
@@ -208,7 +208,7 @@ static int check_rotation(const struct topt_op *op, struct topt_error *err)
 /* Counts of the dimensions, and what the inputs have of each. */
 static int read_inputs(struct topt_op *op, struct topt_error *err)
 {
-    struct topt_attrs *a = &op->attrs;
+    struct topt_attrs *a = op->attrs;
     int64_t group = a->heads / a->kv_heads;
     int64_t shared = op->operand[KR].present ? op->operand[KR].dim[2].unit : 0;
     int64_t kv = a->head_dim - shared + value_dim(a);
@@ -239,7 +239,7 @@ static int read_inputs(struct topt_op *op, struct topt_error *err)
 static int shape_attention(struct topt_op *op, struct topt_error *err)
 {
     static const int by_head[] = {LSE, MOST, WEIGHT, DELTA};
-    struct topt_attrs *a = &op->attrs;
+    struct topt_attrs *a = op->attrs;
     if (check_heads(a, err))
         return -1;
     if (!is_packed(op))
@@ -262,10 +262,10 @@ static int shape_attention(struct topt_op *op, struct topt_error *err)
 static double pairs_of(const struct topt_op *op, const int64_t *len)
 {
     double s = (double)op->count[S], t = (double)op->count[T];
-    double w = (double)op->attrs.window, c = (double)op->attrs.chunk, share = 1;
-    if (!op->attrs.causal && w > 0 && w < t)
+    double w = (double)op->attrs->window, c = (double)op->attrs->chunk, share = 1;
+    if (!op->attrs->causal && w > 0 && w < t)
         share = ((2 * w - 1) * t - w * (w - 1)) / (t * t);
-    if (op->attrs.causal)
+    if (op->attrs->causal)
         share = w > 0 && w < t ? w * (2 * t - w) / (2 * t * t) : 1 - s / (2 * t);
     if (c > 0 && c < t && c / (2 * t) < share)
         share = c / (2 * t);
@@ -298,7 +298,7 @@ int topt_model_attends(const struct topt_model *m)
 
 int64_t topt_attention_keys(const struct topt_op *op)
 {
-    int64_t keys = op->count[T], window = op->attrs.window, chunk = op->attrs.chunk;
+    int64_t keys = op->count[T], window = op->attrs->window, chunk = op->attrs->chunk;
     keys = window > 0 && window < keys ? window : keys;
     return chunk > 0 && chunk < keys ? chunk : keys;
 }
@@ -308,8 +308,8 @@ int64_t topt_attention_keys(const struct topt_op *op)
 static int64_t flops_attention(const struct topt_op *op, enum topt_kernel k,
                                const int64_t *len)
 {
-    int64_t heads = len[B] * len[H] * (op->attrs.heads / op->attrs.kv_heads);
-    int64_t keys = op->attrs.head_dim, values = value_dim(&op->attrs), width;
+    int64_t heads = len[B] * len[H] * (op->attrs->heads / op->attrs->kv_heads);
+    int64_t keys = op->attrs->head_dim, values = value_dim(op->attrs), width;
     switch (k) {
     case TOPT_K_ATTENTION_FWD:
         width = keys + values;
@@ -329,7 +329,7 @@ static int64_t flops_attention(const struct topt_op *op, enum topt_kernel k,
 static enum topt_eager_how eager_attention(const struct topt_op *op, const int64_t *len,
                                            int writes, struct topt_eager *ret)
 {
-    const struct topt_attrs *a = &op->attrs;
+    const struct topt_attrs *a = op->attrs;
     int64_t group = a->heads / a->kv_heads, heads = len[B] * len[H] * group;
     int scores = writes & TOPT_EAGER_WRITES_SCORES || a->written;
     *ret = (struct topt_eager){0};
@@ -363,7 +363,7 @@ int topt_op_turns(const struct topt_op *op)
 
 static int shape_rotary(struct topt_op *op, struct topt_error *err)
 {
-    struct topt_attrs *a = &op->attrs;
+    struct topt_attrs *a = op->attrs;
     int64_t unit = op->operand[0].dim[2].unit;
     if (a->head_dim == 0)
         a->head_dim = unit;

@@ -15,7 +15,7 @@
 static int shape_image(struct topt_op *op, struct topt_error *err)
 {
     enum { B, C, H, W };
-    const struct topt_attrs *a = &op->attrs;
+    const struct topt_attrs *a = op->attrs;
     if (a->channels < 1 || a->height < 1 || a->width < 1)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "needs channels, height and width of at least 1");
@@ -30,12 +30,12 @@ static int shape_image(struct topt_op *op, struct topt_error *err)
 static int shape_input(struct topt_op *op, struct topt_error *err)
 {
     enum { B, S, D };
-    if (op->attrs.features < 1)
+    if (op->attrs->features < 1)
         return topt_fail(err, TOPT_ERR_INVAL, "needs features of at least 1");
     op->count[B] = op->model->batch;
     op->count[S] = op->model->seq;
-    op->count[D] = op->attrs.features;
-    topt_set_dim(op, 0, 2, topt_unit_of(op->attrs.features_unit));
+    op->count[D] = op->attrs->features;
+    topt_set_dim(op, 0, 2, topt_unit_of(op->attrs->features_unit));
     return 0;
 }
 
@@ -69,7 +69,7 @@ static void window_slide(const struct topt_op *op, int d, int64_t off, int64_t l
                          int64_t *ret_off, int64_t *ret_len)
 {
     enum { X = 0, HEIGHT = 2 };
-    struct slide s = slide_of(&op->attrs, op->spec->operand[X].dim[HEIGHT] == d);
+    struct slide s = slide_of(op->attrs, op->spec->operand[X].dim[HEIGHT] == d);
     *ret_off = off * s.stride - s.before;
     *ret_len = (len - 1) * s.stride + reach(&s);
 }
@@ -79,7 +79,7 @@ static void window_slide(const struct topt_op *op, int d, int64_t off, int64_t l
 static int count_windows(const struct topt_op *op, int along_rows, int64_t extent,
                          int64_t *ret, struct topt_error *err)
 {
-    struct slide s = slide_of(&op->attrs, along_rows);
+    struct slide s = slide_of(op->attrs, along_rows);
     int64_t room = extent + s.before + s.after - reach(&s);
     if (room < 0)
         return topt_fail(err, TOPT_ERR_INVAL,
@@ -87,7 +87,7 @@ static int count_windows(const struct topt_op *op, int along_rows, int64_t exten
                          (long long)reach(&s), along_rows ? "rows" : "columns",
                          (long long)extent, (long long)(s.before + s.after));
     *ret = room / s.stride + 1;
-    if (op->attrs.ceil && room % s.stride && *ret * s.stride < extent + s.before)
+    if (op->attrs->ceil && room % s.stride && *ret * s.stride < extent + s.before)
         ++*ret;
     return 0;
 }
@@ -97,7 +97,7 @@ static int count_windows(const struct topt_op *op, int along_rows, int64_t exten
 static int settle_slides(struct topt_op *op, struct topt_error *err)
 {
     enum { MOST = 1 << 15, MOST_AREA = 1 << 16 };
-    struct topt_attrs *a = &op->attrs;
+    struct topt_attrs *a = op->attrs;
     a->stride_h = or_one(a->stride_h);
     a->stride_w = or_one(a->stride_w);
     a->dilation_h = or_one(a->dilation_h);
@@ -150,7 +150,7 @@ enum { CONV_X, CONV_W, CONV_Y, CONV_XW, CONV_XW_BWD, CONV_DXW, CONV_COL, CONV_CO
 static int shape_conv(struct topt_op *op, struct topt_error *err)
 {
     enum { B, K, N, H };
-    const struct topt_attrs *a = &op->attrs;
+    const struct topt_attrs *a = op->attrs;
     int64_t k_unit = op->operand[CONV_X].dim[1].unit,
             n_unit = topt_unit_of(a->features_unit);
     op->count[B] = op->operand[CONV_X].dim[0].count;
@@ -175,7 +175,7 @@ static int shape_conv(struct topt_op *op, struct topt_error *err)
 static int shape_conv_grouped(struct topt_op *op, struct topt_error *err)
 {
     enum { B, G, H, W, R };
-    const struct topt_attrs *a = &op->attrs;
+    const struct topt_attrs *a = op->attrs;
     struct topt_dim x = op->operand[CONV_X].dim[1];
     int64_t n_unit = topt_unit_of(a->features_unit);
     if (a->groups && a->groups != x.count)
@@ -203,7 +203,7 @@ static int shape_conv_grouped(struct topt_op *op, struct topt_error *err)
 static void window_spread(const struct topt_op *op, int d, int64_t off, int64_t len,
                           int64_t *ret_off, int64_t *ret_len)
 {
-    struct slide s = slide_of(&op->attrs, op->spec->operand[0].dim[2] == d);
+    struct slide s = slide_of(op->attrs, op->spec->operand[0].dim[2] == d);
     int64_t first = off + s.before - reach(&s) + 1, last = off + len - 1 + s.before;
     first = first > 0 ? (first + s.stride - 1) / s.stride : 0;
     *ret_off = first;
@@ -215,8 +215,8 @@ static void window_spread(const struct topt_op *op, int d, int64_t off, int64_t 
 static int count_spread(const struct topt_op *op, int along_rows, int64_t extent,
                         int64_t *ret, struct topt_error *err)
 {
-    struct slide s = slide_of(&op->attrs, along_rows);
-    int64_t given = along_rows ? op->attrs.height : op->attrs.width;
+    struct slide s = slide_of(op->attrs, along_rows);
+    int64_t given = along_rows ? op->attrs->height : op->attrs->width;
     int64_t least = (extent - 1) * s.stride + reach(&s) - s.before - s.after;
     *ret = given ? given : least;
     return *ret >= 1 && *ret >= least && *ret < least + s.stride + s.after
@@ -230,7 +230,7 @@ static int count_spread(const struct topt_op *op, int along_rows, int64_t extent
 static int shape_conv_transpose(struct topt_op *op, struct topt_error *err)
 {
     enum { B, K, N, H, W, MOST = 1 << 24 };
-    const struct topt_attrs *a = &op->attrs;
+    const struct topt_attrs *a = op->attrs;
     const struct topt_dim *x = op->operand[CONV_X].dim;
     int64_t k_unit = x[1].unit, n_unit = topt_unit_of(a->features_unit);
     op->count[B] = x[0].count;
@@ -292,7 +292,7 @@ static int shape_pool(struct topt_op *op, struct topt_error *err)
     op->count[C] = x.count;
     if (slide_over(op, H, err))
         return -1;
-    op->operand[WHICH].present = !op->attrs.average;
+    op->operand[WHICH].present = !op->attrs->average;
     topt_set_dim(op, Y, 1, x.unit);
     topt_set_dim(op, WHICH, 1, x.unit);
     set_image(op, XW, x.unit);
@@ -306,12 +306,12 @@ static int64_t flops_pool(const struct topt_op *op, enum topt_kernel k,
 {
     (void)k;
     return len[0] * len[1] * op->operand[op->output].dim[1].unit * len[2] * len[3] *
-           op->attrs.kernel_h * op->attrs.kernel_w;
+           op->attrs->kernel_h * op->attrs->kernel_w;
 }
 
 static int shape_lrn(struct topt_op *op, struct topt_error *err)
 {
-    struct topt_attrs *a = &op->attrs;
+    struct topt_attrs *a = op->attrs;
     if (op->operand[0].dim[1].unit != 1)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "channels in groups of %lld are not handled",
@@ -335,14 +335,14 @@ static void window_lrn(const struct topt_op *op, int d, int64_t off, int64_t len
                        int64_t *ret_off, int64_t *ret_len)
 {
     (void)d;
-    *ret_off = off - (op->attrs.size - 1) / 2;
-    *ret_len = len + op->attrs.size - 1;
+    *ret_off = off - (op->attrs->size - 1) / 2;
+    *ret_len = len + op->attrs->size - 1;
 }
 
 static int64_t flops_lrn(const struct topt_op *op, enum topt_kernel k, const int64_t *len)
 {
     return topt_flops_elementwise(op, k, len) +
-           2 * op->attrs.size * len[0] * len[1] * len[2] * len[3];
+           2 * op->attrs->size * len[0] * len[1] * len[2] * len[3];
 }
 
 /* ---- between images and features --------------------------------------------------- */

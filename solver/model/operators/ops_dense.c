@@ -17,8 +17,8 @@ static int shape_embedding(struct topt_op *op, struct topt_error *err)
         op->count[VOCAB] = op->operand[1].dim[0].count;
         op->count[D] = op->operand[1].dim[1].count;
     } else {
-        op->count[VOCAB] = op->attrs.vocab;
-        op->count[D] = op->attrs.features;
+        op->count[VOCAB] = op->attrs->vocab;
+        op->count[D] = op->attrs->features;
     }
     if (op->count[VOCAB] < 1 || op->count[D] < 1)
         return topt_fail(err, TOPT_ERR_INVAL, "needs a vocab and features of at least 1");
@@ -33,7 +33,7 @@ static int shape_linear(struct topt_op *op, struct topt_error *err)
     enum { B, S, K, N };
     topt_counts_from_input(op, 0);
     int64_t k_unit = op->operand[0].dim[2].unit,
-            n_unit = topt_unit_of(op->attrs.features_unit);
+            n_unit = topt_unit_of(op->attrs->features_unit);
     if (op->operand[1].role == TOPT_INPUT) {
         const struct topt_dim *w = op->operand[1].dim;
         if (w[1].count != op->count[K] || w[1].unit != k_unit)
@@ -43,9 +43,9 @@ static int shape_linear(struct topt_op *op, struct topt_error *err)
         op->count[N] = w[0].count;
         n_unit = w[0].unit;
     } else {
-        if (op->attrs.features < 1)
+        if (op->attrs->features < 1)
             return topt_fail(err, TOPT_ERR_INVAL, "needs features of at least 1");
-        op->count[N] = op->attrs.features;
+        op->count[N] = op->attrs->features;
         topt_set_dim(op, 1, 0, n_unit);
         topt_set_dim(op, 1, 1, k_unit);
     }
@@ -70,8 +70,8 @@ static enum topt_eager_how eager_bias(const struct topt_op *op, const int64_t *l
 {
     (void)writes;
     *ret = (struct topt_eager){.moved[1].real =
-                                   op->attrs.frozen ? 0 : topt_output_numbers(op, len),
-                               .kernels[1] = !op->attrs.frozen};
+                                   op->attrs->frozen ? 0 : topt_output_numbers(op, len),
+                               .kernels[1] = !op->attrs->frozen};
     return TOPT_EAGER_INSTEAD;
 }
 
@@ -104,7 +104,7 @@ static enum topt_eager_how eager_unary(const struct topt_op *op, const int64_t *
 {
     (void)writes;
     *ret = (struct topt_eager){.flops = {0}};
-    if (!op->attrs.written)
+    if (!op->attrs->written)
         return TOPT_EAGER_ALIKE;
     write_out(ret, topt_output_numbers(op, len));
     return TOPT_EAGER_INSTEAD;
@@ -121,7 +121,7 @@ static enum topt_eager_how eager_glu(const struct topt_op *op, const int64_t *le
                             .kernels = {2, 3},
                             .kept.real = n,
                             .work[1].real = n};
-    if (op->attrs.written)
+    if (op->attrs->written)
         write_out(ret, n);
     return TOPT_EAGER_INSTEAD;
 }
@@ -142,7 +142,7 @@ static int shape_position(struct topt_op *op, struct topt_error *err)
 {
     enum { ROWS = 3 };
     int64_t rows =
-        op->attrs.positions ? op->attrs.positions : op->operand[0].dim[1].count;
+        op->attrs->positions ? op->attrs->positions : op->operand[0].dim[1].count;
     if (rows < op->operand[0].dim[1].count)
         return topt_fail(err, TOPT_ERR_INVAL, "%lld positions, but x has %lld",
                          (long long)rows, (long long)op->operand[0].dim[1].count);
@@ -170,19 +170,19 @@ static enum topt_eager_how eager_norm(const struct topt_op *op, const int64_t *l
                                       int writes, struct topt_eager *ret)
 {
     int64_t n = topt_output_numbers(op, len);
-    if (op->attrs.rms && !(writes & TOPT_EAGER_WRITES_NORMS))
+    if (op->attrs->rms && !(writes & TOPT_EAGER_WRITES_NORMS))
         *ret = (struct topt_eager){
-            .moved = {{.real = 3 * n}, {.real = (op->attrs.frozen ? 9 : 13) * n}},
+            .moved = {{.real = 3 * n}, {.real = (op->attrs->frozen ? 9 : 13) * n}},
             .kernels = {1, 2}};
-    else if (op->attrs.rms)
+    else if (op->attrs->rms)
         *ret = (struct topt_eager){
             .moved = {{.real = 4 * n, .f32 = 11 * n},
-                      {.real = (op->attrs.frozen ? 5 : 9) * n, .f32 = 30 * n}},
+                      {.real = (op->attrs->frozen ? 5 : 9) * n, .f32 = 30 * n}},
             .kernels = {7, 14},
-            .kept = {.f32 = op->attrs.written && !op->attrs.frozen ? 2 * n : n,
-                     .real = op->attrs.written || op->attrs.frozen ? -n : 0},
+            .kept = {.f32 = op->attrs->written && !op->attrs->frozen ? 2 * n : n,
+                     .real = op->attrs->written || op->attrs->frozen ? -n : 0},
             .work = {{.f32 = n}, {.real = n, .f32 = 3 * n}}};
-    else if (op->attrs.written && writes & TOPT_EAGER_WRITES_NORMS)
+    else if (op->attrs->written && writes & TOPT_EAGER_WRITES_NORMS)
         *ret = (struct topt_eager){
             .moved = {{.real = 2 * n, .f32 = 13 * n}, {.real = 2 * n, .f32 = 33 * n}},
             .kernels = {9, 17},
@@ -190,17 +190,17 @@ static enum topt_eager_how eager_norm(const struct topt_op *op, const int64_t *l
             .work = {{.f32 = n}, {.real = n, .f32 = 3 * n}}};
     else
         *ret = (struct topt_eager){
-            .moved = {{.real = 3 * n}, {.real = (op->attrs.frozen ? 5 : 7) * n}},
+            .moved = {{.real = 3 * n}, {.real = (op->attrs->frozen ? 5 : 7) * n}},
             .kernels = {1, 2}};
     return TOPT_EAGER_INSTEAD;
 }
 
 static int shape_norm(struct topt_op *op, struct topt_error *err)
 {
-    op->operand[1].present = !op->attrs.plain;
-    op->operand[2].present = !op->attrs.plain && !op->attrs.rms;
-    if (op->attrs.eps <= 0)
-        op->attrs.eps = 1e-5;
+    op->operand[1].present = !op->attrs->plain;
+    op->operand[2].present = !op->attrs->plain && !op->attrs->rms;
+    if (op->attrs->eps <= 0)
+        op->attrs->eps = 1e-5;
     return topt_shape_same(op, err);
 }
 
@@ -208,15 +208,15 @@ static int shape_norm(struct topt_op *op, struct topt_error *err)
 static int shape_head_norm(struct topt_op *op, struct topt_error *err)
 {
     enum { X, G, BIAS, Y, MEAN, VAR, S1, S2 };
-    int64_t unit = op->operand[X].dim[2].unit, width = op->attrs.head_dim;
+    int64_t unit = op->operand[X].dim[2].unit, width = op->attrs->head_dim;
     if (width < 1 || unit % width)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "features in groups of %lld are no whole heads of %lld",
                          (long long)unit, (long long)width);
-    op->operand[G].present = !op->attrs.plain;
-    op->operand[BIAS].present = !op->attrs.plain && !op->attrs.rms;
-    if (op->attrs.eps <= 0)
-        op->attrs.eps = 1e-5;
+    op->operand[G].present = !op->attrs->plain;
+    op->operand[BIAS].present = !op->attrs->plain && !op->attrs->rms;
+    if (op->attrs->eps <= 0)
+        op->attrs->eps = 1e-5;
     topt_counts_from_input(op, X);
     op->count[3] = width;
     topt_set_dim(op, Y, 2, unit);
@@ -371,10 +371,10 @@ static enum topt_eager_how eager_cross_entropy(const struct topt_op *op,
 
 static int shape_variable(struct topt_op *op, struct topt_error *err)
 {
-    if (op->attrs.vocab < 1 || op->attrs.features < 1)
+    if (op->attrs->vocab < 1 || op->attrs->features < 1)
         return topt_fail(err, TOPT_ERR_INVAL, "needs vocab and features of at least 1");
-    op->count[0] = op->attrs.vocab;
-    op->count[1] = op->attrs.features;
+    op->count[0] = op->attrs->vocab;
+    op->count[1] = op->attrs->features;
     return 0;
 }
 

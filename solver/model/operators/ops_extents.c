@@ -62,8 +62,8 @@ int topt_shape_same(struct topt_op *op, struct topt_error *err)
 
 int topt_shape_normed(struct topt_op *op, struct topt_error *err)
 {
-    if (op->attrs.eps <= 0)
-        op->attrs.eps = 1e-5;
+    if (op->attrs->eps <= 0)
+        op->attrs->eps = 1e-5;
     return topt_shape_same(op, err);
 }
 
@@ -91,7 +91,7 @@ int64_t topt_flops_elementwise(const struct topt_op *op, enum topt_kernel k,
 
 int topt_refuse_activation(const struct topt_op *op, struct topt_error *err)
 {
-    int a = op->attrs.activation;
+    int a = op->attrs->activation;
     return a >= 0 && a < TOPT_ACT_COUNT
                ? 0
                : topt_fail(err, TOPT_ERR_INVAL, "unknown activation %d", a);

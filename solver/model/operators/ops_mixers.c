@@ -12,11 +12,11 @@ static int shape_causal_conv(struct topt_op *op, struct topt_error *err)
 {
     enum { X, W, BIAS, Y, KERNEL_DIM = 3 };
     int64_t unit = op->operand[X].dim[2].unit;
-    if (op->attrs.kernel_w < 1 || op->attrs.kernel_w > 1 << 16)
+    if (op->attrs->kernel_w < 1 || op->attrs->kernel_w > 1 << 16)
         return topt_fail(err, TOPT_ERR_INVAL, "needs a kernel_w of 1 to 65536");
     topt_counts_from_input(op, X);
-    op->count[KERNEL_DIM] = op->attrs.kernel_w;
-    op->operand[BIAS].present = !op->attrs.plain;
+    op->count[KERNEL_DIM] = op->attrs->kernel_w;
+    op->operand[BIAS].present = !op->attrs->plain;
     topt_set_dim(op, W, 0, unit);
     topt_set_dim(op, BIAS, 0, unit);
     topt_set_dim(op, Y, 2, unit);
@@ -27,7 +27,7 @@ static int64_t flops_causal_conv(const struct topt_op *op, enum topt_kernel k,
                                  const int64_t *len)
 {
     int64_t once = 2 * len[0] * len[1] * len[2] * op->operand[0].dim[2].unit;
-    return once * op->attrs.kernel_w * (k == TOPT_K_CAUSAL_CONV_FWD ? 1 : 2);
+    return once * op->attrs->kernel_w * (k == TOPT_K_CAUSAL_CONV_FWD ? 1 : 2);
 }
 
 /* ---- scan -------------------------------------------------------------------------- */
@@ -35,7 +35,7 @@ static int64_t flops_causal_conv(const struct topt_op *op, enum topt_kernel k,
 static int shape_scan(struct topt_op *op, struct topt_error *err)
 {
     enum { X, SHARED, P, Y, STATES, G = 3, ONE = 4 };
-    const struct topt_attrs *a = &op->attrs;
+    const struct topt_attrs *a = op->attrs;
     int64_t chunks, width = topt_unit_of(a->features_unit);
     if (a->state < 1 || a->state > 1 << 20 || width > 1 << 20)
         return topt_fail(err, TOPT_ERR_INVAL,
@@ -60,7 +60,7 @@ static int shape_scan(struct topt_op *op, struct topt_error *err)
 static int64_t flops_scan(const struct topt_op *op, enum topt_kernel k,
                           const int64_t *len)
 {
-    const struct topt_attrs *a = &op->attrs;
+    const struct topt_attrs *a = op->attrs;
     int64_t width = topt_unit_of(a->features_unit), state = a->state;
     int64_t chunk = a->chunk < op->count[1] ? a->chunk : op->count[1];
     int64_t token = chunk * (state + width) + 4 * state * width;
@@ -72,11 +72,11 @@ static int64_t flops_scan(const struct topt_op *op, enum topt_kernel k,
 static int shape_beside(struct topt_op *op, struct topt_error *err)
 {
     enum { X, P, Y };
-    if (op->attrs.extra < 1)
+    if (op->attrs->extra < 1)
         return topt_fail(err, TOPT_ERR_INVAL, "needs an extra of at least 1");
     if (topt_shape_same(op, err))
         return -1;
-    topt_set_dim(op, P, 0, op->attrs.extra);
+    topt_set_dim(op, P, 0, op->attrs->extra);
     return 0;
 }
 
@@ -94,7 +94,7 @@ static enum topt_eager_how eager_expert_biases(const struct topt_op *op,
     int64_t n = topt_output_numbers(op, len), experts = len[1];
     int64_t width = op->count[2] * op->operand[0].dim[2].unit;
     /* that the first product makes */
-    int64_t inner = n / width * (op->attrs.extra - width);
+    int64_t inner = n / width * (op->attrs->extra - width);
     if (!(writes & TOPT_EAGER_BIASES))
         return TOPT_EAGER_ALIKE;
     *ret = (struct topt_eager){
@@ -120,7 +120,7 @@ static int shape_insert(struct topt_op *op, struct topt_error *err)
 static int shape_own(struct topt_op *op, struct topt_error *err)
 {
     enum { X, P, Y, OUT = 3, NUMBERS };
-    const struct topt_attrs *a = &op->attrs;
+    const struct topt_attrs *a = op->attrs;
     topt_counts_from_input(op, X);
     op->count[OUT] = a->features > 0 ? a->features : op->count[2];
     topt_set_dim(op, Y, 2, a->features > 0 ? 1 : op->operand[X].dim[2].unit);
@@ -132,7 +132,7 @@ static int shape_own(struct topt_op *op, struct topt_error *err)
 
 static int64_t flops_own(const struct topt_op *op, enum topt_kernel k, const int64_t *len)
 {
-    return len[0] * len[1] * op->attrs.flops * (k == TOPT_K_OWN_FWD ? 1 : 2);
+    return len[0] * len[1] * op->attrs->flops * (k == TOPT_K_OWN_FWD ? 1 : 2);
 }
 
 /* ---- rows -------------------------------------------------------------------------- */

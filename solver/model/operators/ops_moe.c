@@ -67,7 +67,7 @@ static const struct topt_op *dispatch_of(const struct topt_model *m, int tensor)
     const struct topt_op *op = &m->op[m->tensor[tensor].producer];
     if (topt_op_experts(op) >= 0)
         op = producer_of(m, op, 0);
-    return op->ninputs < 2 || !op->attrs.top_k ||
+    return op->ninputs < 2 || !op->attrs->top_k ||
                    topt_op_split(op, 1) != TOPT_SPLIT_FEATURE
                ? NULL
                : op;
@@ -75,7 +75,7 @@ static const struct topt_op *dispatch_of(const struct topt_model *m, int tensor)
 
 int topt_op_gated(const struct topt_op *op)
 {
-    if (op->spec->forward[0].kernel != TOPT_K_GLU_FWD && !op->attrs.gated)
+    if (op->spec->forward[0].kernel != TOPT_K_GLU_FWD && !op->attrs->gated)
         return -1;
     for (int x = 0; x < op->spec->noperands; x++)
         if (op->operand[x].role == TOPT_SAVED)
@@ -93,8 +93,8 @@ double topt_tokens_sent(const struct topt_model *m, int tensor, int64_t places)
     const struct topt_op *op = dispatch_of(m, tensor);
     if (!op)
         return 1;
-    const struct topt_attrs *route = &producer_of(m, op, 1)->attrs;
-    double k = (double)op->attrs.top_k, n = (double)places;
+    const struct topt_attrs *route = producer_of(m, op, 1)->attrs;
+    double k = (double)op->attrs->top_k, n = (double)places;
     double groups = (double)route->groups, chosen = (double)route->top_groups;
     if (groups > 0) /* places that a token may reach */
         n = n < groups ? fmin(n, chosen) : n * chosen / groups;
@@ -113,7 +113,7 @@ int64_t topt_model_experts(const struct topt_model *m)
 
 static int check_routing(struct topt_op *op, int64_t experts, struct topt_error *err)
 {
-    struct topt_attrs *a = &op->attrs;
+    struct topt_attrs *a = op->attrs;
     a->capacity = a->capacity > 0 ? a->capacity : 1.25;
     if (experts > TOPT_MAX_EXPERTS)
         return topt_fail(err, TOPT_ERR_LIMIT, "%lld experts, more than %d",
@@ -127,7 +127,7 @@ static int check_routing(struct topt_op *op, int64_t experts, struct topt_error 
 /* Groups of equally many experts, with enough of them to choose from. */
 static int check_groups(struct topt_op *op, int64_t experts, struct topt_error *err)
 {
-    struct topt_attrs *a = &op->attrs;
+    struct topt_attrs *a = op->attrs;
     if (a->groups == 0)
         a->groups = 1;
     if (a->top_groups == 0)
@@ -148,7 +148,7 @@ static int shape_route(struct topt_op *op, struct topt_error *err)
 {
     enum { B, S, E, LOGITS = 0, G, CORRECTION };
     topt_counts_from_input(op, LOGITS);
-    op->operand[CORRECTION].present = op->attrs.corrected;
+    op->operand[CORRECTION].present = op->attrs->corrected;
     return topt_refuse_units(op, LOGITS, 1, err) ||
                    check_routing(op, op->count[E], err) ||
                    check_groups(op, op->count[E], err)
@@ -163,7 +163,7 @@ static int shape_dispatch(struct topt_op *op, struct topt_error *err)
     op->count[E] = op->operand[G].dim[2].count;
     if (topt_refuse_units(op, G, 1, err) || check_routing(op, op->count[E], err))
         return -1;
-    topt_set_dim(op, Y, 1, topt_expert_slots(&op->attrs, op->count[S], op->count[E]));
+    topt_set_dim(op, Y, 1, topt_expert_slots(op->attrs, op->count[S], op->count[E]));
     topt_set_dim(op, Y, 2, op->operand[X].dim[2].unit);
     return 0;
 }
@@ -180,7 +180,7 @@ static int shape_combine(struct topt_op *op, struct topt_error *err)
 static int shape_experts(struct topt_op *op, struct topt_error *err)
 {
     enum { B, E, K, F, N, X = 0, UP, DOWN, Y, H, A, DA, DH };
-    const struct topt_attrs *a = &op->attrs;
+    const struct topt_attrs *a = op->attrs;
     int64_t slots = op->operand[X].dim[1].unit, pair = a->gated ? 2 : 1;
     if (a->features < 1)
         return topt_fail(err, TOPT_ERR_INVAL, "needs features of at least 1");

@@ -48,9 +48,9 @@ static int shape_gru(struct topt_op *op, struct topt_error *err)
 static int shape_rnn(struct topt_op *op, struct topt_error *err)
 {
     enum { CARRY = 10 };
-    if (op->attrs.activation < 0 || op->attrs.activation >= TOPT_ACT_COUNT)
+    if (op->attrs->activation < 0 || op->attrs->activation >= TOPT_ACT_COUNT)
         return topt_fail(err, TOPT_ERR_INVAL, "unknown activation %d",
-                         op->attrs.activation);
+                         op->attrs->activation);
     op->operand[CARRY].present = 0;
     return shape_recurrent(op, 1, err);
 }

@@ -12,7 +12,7 @@ struct topt_taps topt_resize_taps(const struct topt_op *op, int along_rows, int6
     enum { X, Y };
     int i = along_rows ? 2 : 3;
     int64_t in = op->operand[X].dim[i].count, out = op->operand[Y].dim[i].count;
-    const struct topt_attrs *a = &op->attrs;
+    const struct topt_attrs *a = op->attrs;
     int64_t over = a->corners ? (2 * at * (in - 1)) : (2 * at + 1) * in - out,
             under = a->corners ? 2 * (out > 1 ? out - 1 : 1) : 2 * out;
     if (!a->linear) /* the pixel that holds the centre, or the nearest to a corner's */
@@ -53,7 +53,7 @@ static int check_extents(int64_t height, int64_t width, struct topt_error *err)
 static int shape_resize(struct topt_op *op, struct topt_error *err)
 {
     enum { B, C, H, W, X = 0, Y, XW, DXW };
-    const struct topt_attrs *a = &op->attrs;
+    const struct topt_attrs *a = op->attrs;
     if (check_extents(a->height, a->width, err) ||
         check_extents(op->operand[X].dim[2].count, op->operand[X].dim[3].count, err))
         return -1;
@@ -72,8 +72,8 @@ static int shape_unflatten(struct topt_op *op, struct topt_error *err)
 {
     enum { B, C, H, W, S };
     const struct topt_dim *x = op->operand[0].dim;
-    int64_t pixels = op->attrs.height * op->attrs.width;
-    if (check_extents(op->attrs.height, op->attrs.width, err))
+    int64_t pixels = op->attrs->height * op->attrs->width;
+    if (check_extents(op->attrs->height, op->attrs->width, err))
         return -1;
     if (x[1].count != 1 || x[2].unit % pixels)
         return topt_fail(err, TOPT_ERR_INVAL,
@@ -81,8 +81,8 @@ static int shape_unflatten(struct topt_op *op, struct topt_error *err)
                          "%lld pixels",
                          (long long)pixels);
     topt_counts_from_input(op, 0);
-    op->count[H] = op->attrs.height;
-    op->count[W] = op->attrs.width;
+    op->count[H] = op->attrs->height;
+    op->count[W] = op->attrs->width;
     topt_set_dim(op, 1, 1, x[2].unit / pixels);
     return 0;
 }
@@ -91,15 +91,15 @@ static int shape_untokens(struct topt_op *op, struct topt_error *err)
 {
     enum { B, C, H, W };
     const struct topt_dim *x = op->operand[0].dim;
-    if (check_extents(op->attrs.height, op->attrs.width, err))
+    if (check_extents(op->attrs->height, op->attrs->width, err))
         return -1;
-    if (x[1].count != op->attrs.height * op->attrs.width)
+    if (x[1].count != op->attrs->height * op->attrs->width)
         return topt_fail(
             err, TOPT_ERR_INVAL, "%lld positions are no image of %lld pixels",
-            (long long)x[1].count, (long long)(op->attrs.height * op->attrs.width));
+            (long long)x[1].count, (long long)(op->attrs->height * op->attrs->width));
     topt_counts_from_input(op, 0);
-    op->count[H] = op->attrs.height;
-    op->count[W] = op->attrs.width;
+    op->count[H] = op->attrs->height;
+    op->count[W] = op->attrs->width;
     topt_set_dim(op, 1, 1, x[2].unit);
     return 0;
 }

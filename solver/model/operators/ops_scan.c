@@ -17,11 +17,11 @@ enum { B, S, H, G, CHUNKS, ONE };
 /* Positions of a chunk, which is no longer than the sequence; -1 with an error. */
 static int64_t chunk_of(struct topt_op *op, struct topt_error *err)
 {
-    int64_t chunk = op->attrs.chunk ? op->attrs.chunk : DEFAULT_CHUNK;
+    int64_t chunk = op->attrs->chunk ? op->attrs->chunk : DEFAULT_CHUNK;
     if (chunk < 1 || chunk > MOST_CHUNK)
         return topt_fail(err, TOPT_ERR_INVAL, "needs a chunk of 1 to %d positions",
                          MOST_CHUNK);
-    op->attrs.chunk = chunk;
+    op->attrs->chunk = chunk;
     op->count[CHUNKS] = (op->count[S] + chunk - 1) / chunk;
     op->count[ONE] = 1;
     return chunk < op->count[S] ? chunk : op->count[S];
@@ -55,9 +55,9 @@ static int shape_ssd(struct topt_op *op, struct topt_error *err)
     int64_t len = chunk_of(op, err);
     if (len < 0 || shared_by_heads(op, BC, &n, err) || topt_refuse_units(op, DT, 1, err))
         return -1;
-    if (op->attrs.beta > 0 && op->attrs.beta < op->attrs.alpha)
+    if (op->attrs->beta > 0 && op->attrs->beta < op->attrs->alpha)
         return topt_fail(err, TOPT_ERR_INVAL, "steps can't be from %g to %g",
-                         op->attrs.alpha, op->attrs.beta);
+                         op->attrs->alpha, op->attrs->beta);
     topt_set_dim(op, Y, 2, p);
     topt_set_dim(op, STATES, 2, n * p);
     topt_set_dim(op, WORK, 0, 2 * len * len + len * p);
@@ -71,7 +71,7 @@ static int shape_ssd(struct topt_op *op, struct topt_error *err)
 static int64_t flops_of(const struct topt_op *op, const int64_t *len, int64_t state,
                         int64_t width)
 {
-    int64_t chunk = op->attrs.chunk < op->count[S] ? op->attrs.chunk : op->count[S];
+    int64_t chunk = op->attrs->chunk < op->count[S] ? op->attrs->chunk : op->count[S];
     int64_t token = chunk * (state + width) + 4 * state * width;
     return len[B] * len[S] * len[H] * token;
 }
@@ -95,8 +95,8 @@ static int shape_delta(struct topt_op *op, struct topt_error *err)
     if (len < 0 || shared_by_heads(op, QK, &n, err) ||
         topt_refuse_units(op, BETA, 1, err) || topt_refuse_units(op, GATE, 1, err))
         return -1;
-    if (!(op->attrs.eps > 0))
-        op->attrs.eps = 1e-6;
+    if (!(op->attrs->eps > 0))
+        op->attrs->eps = 1e-6;
     topt_set_dim(op, Y, 2, p);
     topt_set_dim(op, STATES, 2, n * p);
     topt_set_dim(op, WORK, 0, 4 * len * len + 2 * len * (n + p));

@@ -14,7 +14,7 @@
 static int shape_slice(struct topt_op *op, struct topt_error *err)
 {
     int i = op->spec->operand[0].ndim == 3 ? 2 : 1;
-    int64_t from = op->attrs.offset, width = topt_unit_of(op->attrs.features_unit);
+    int64_t from = op->attrs->offset, width = topt_unit_of(op->attrs->features_unit);
     topt_counts_from_input(op, 0);
     int64_t unit = op->operand[0].dim[i].unit;
     if (from > unit - width)
@@ -73,7 +73,7 @@ static int shape_regroup(struct topt_op *op, struct topt_error *err)
 {
     int i = op->spec->operand[0].ndim == 3 ? 2 : 1, d = op->spec->operand[0].dim[i];
     const struct topt_dim x = op->operand[0].dim[i];
-    struct topt_dim y = {op->attrs.features, topt_unit_of(op->attrs.features_unit)};
+    struct topt_dim y = {op->attrs->features, topt_unit_of(op->attrs->features_unit)};
     if (y.count < 1 || x.count * x.unit % y.count || x.count * x.unit / y.count != y.unit)
         return topt_fail(
             err, TOPT_ERR_INVAL, "%lld features of %lld numbers can't be %lld of %lld",
@@ -87,7 +87,7 @@ static int shape_regroup(struct topt_op *op, struct topt_error *err)
 static int shape_shuffle(struct topt_op *op, struct topt_error *err)
 {
     const struct topt_dim *c = &op->operand[0].dim[1];
-    int64_t groups = op->attrs.groups;
+    int64_t groups = op->attrs->groups;
     if (groups < 1 || c->count * c->unit % groups)
         return topt_fail(err, TOPT_ERR_INVAL, "%lld channels can't be %lld groups",
                          (long long)(c->count * c->unit), (long long)groups);
@@ -123,10 +123,10 @@ static int shape_select(struct topt_op *op, struct topt_error *err)
 {
     if (shape_reduce_sequence(op, err))
         return -1;
-    return op->attrs.offset < op->count[1]
+    return op->attrs->offset < op->count[1]
                ? 0
                : topt_fail(err, TOPT_ERR_INVAL, "position %lld of %lld is asked for",
-                           (long long)op->attrs.offset, (long long)op->count[1]);
+                           (long long)op->attrs->offset, (long long)op->count[1]);
 }
 
 static int shape_prepend(struct topt_op *op, struct topt_error *err)
@@ -158,9 +158,9 @@ static enum topt_eager_how eager_dropout(const struct topt_op *op, const int64_t
 
 static int shape_dropout(struct topt_op *op, struct topt_error *err)
 {
-    if (!(op->attrs.rate < 1))
+    if (!(op->attrs->rate < 1))
         return topt_fail(err, TOPT_ERR_INVAL, "rate must be less than 1, not %g",
-                         op->attrs.rate);
+                         op->attrs->rate);
     return topt_shape_same(op, err);
 }
 

@@ -26,11 +26,11 @@ static int shape_bag(struct topt_op *op, struct topt_error *err)
     op->count[B] = op->model->batch;
     op->count[S] = op->model->seq;
     op->count[T] = topt_tables_of(op);
-    op->count[L] = op->attrs.lookups;
-    op->count[D] = op->attrs.features;
+    op->count[L] = op->attrs->lookups;
+    op->count[D] = op->attrs->features;
     for (int64_t k = 0; k < op->count[T]; k++)
-        if (op->attrs.tables[k] > op->count[VOCAB])
-            op->count[VOCAB] = op->attrs.tables[k];
+        if (op->attrs->tables[k] > op->count[VOCAB])
+            op->count[VOCAB] = op->attrs->tables[k];
     if (op->count[L] < 1 || op->count[VOCAB] < 1 || op->count[D] < 1)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "needs lookups, tables and features of at least 1");

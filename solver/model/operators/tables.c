@@ -27,7 +27,7 @@ double topt_op_parameters(const struct topt_op *op)
 
 int topt_table_sparse(const struct topt_op *op)
 {
-    for (int o = 0; op->attrs.sparse && o < op->spec->noperands; o++)
+    for (int o = 0; op->attrs->sparse && o < op->spec->noperands; o++)
         if (op->spec->operand[o].rows_of && topt_is_trained(op, o))
             return o;
     return -1;
@@ -58,14 +58,14 @@ double topt_table_lookups(const struct topt_op *op)
 int64_t topt_tables_of(const struct topt_op *op)
 {
     int64_t n = 0;
-    while (n < TOPT_MAX_TABLES && op->attrs.tables[n])
+    while (n < TOPT_MAX_TABLES && op->attrs->tables[n])
         n++;
     return n ? n : 1;
 }
 
 int64_t topt_table_height(const struct topt_op *op, int64_t table)
 {
-    return op->attrs.tables[0] ? op->attrs.tables[table] : op->attrs.vocab;
+    return op->attrs->tables[0] ? op->attrs->tables[table] : op->attrs->vocab;
 }
 
 double topt_table_heights(const struct topt_op *op)
@@ -106,9 +106,9 @@ static double named_of_all(const struct topt_op *op, double lookups, double even
  * the number named rises with them. */
 double topt_table_evenness(const struct topt_op *op)
 {
-    double want = op->attrs.density * topt_table_heights(op);
-    double lookups = (double)op->attrs.density_of, low = 1e-12, high = 1e6;
-    if (!(op->attrs.density > 0))
+    double want = op->attrs->density * topt_table_heights(op);
+    double lookups = (double)op->attrs->density_of, low = 1e-12, high = 1e6;
+    if (!(op->attrs->density > 0))
         return 1;
     for (int i = 0; i < 200 && high - low > 1e-9 * high; i++) {
         double middle = sqrt(low * high);
@@ -127,18 +127,18 @@ double topt_table_rows(const struct topt_op *op, double lookups)
 
 int topt_refuse_density(const struct topt_op *op, struct topt_error *err)
 {
-    double d = op->attrs.density, rows = topt_table_heights(op);
-    if (!op->attrs.sparse && (d > 0 || op->attrs.density_of))
+    double d = op->attrs->density, rows = topt_table_heights(op);
+    if (!op->attrs->sparse && (d > 0 || op->attrs->density_of))
         return topt_fail(err, TOPT_ERR_INVAL, "\"density\" is for sparse tables only");
-    if (op->attrs.sparse && op->operand[1].role == TOPT_INPUT)
+    if (op->attrs->sparse && op->operand[1].role == TOPT_INPUT)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "a table that is another operator's tensor can't be sparse: its "
                          "other readers give every row a gradient");
-    if ((d > 0) != (op->attrs.density_of > 0))
+    if ((d > 0) != (op->attrs->density_of > 0))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "density and density_of, the lookups that have it, go together");
-    if (d > 1 || d * rows > (double)op->attrs.density_of)
+    if (d > 1 || d * rows > (double)op->attrs->density_of)
         return topt_fail(err, TOPT_ERR_INVAL, "%lld lookups can't name %g of %.0f rows",
-                         (long long)op->attrs.density_of, d, rows);
+                         (long long)op->attrs->density_of, d, rows);
     return 0;
 }

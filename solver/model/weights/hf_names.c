@@ -122,8 +122,8 @@ static int64_t head_rows(const struct topt_model *m, const char *op, enum hf_pie
     const char *end = strstr(op, "qkv");
     snprintf(name, sizeof name, "%.*sattention", end ? (int)(end - op) : 0, op);
     const struct topt_op *a = op_named(m, name);
-    int64_t heads = !a ? 0 : piece == QUERY ? a->attrs.heads : a->attrs.kv_heads;
-    return a ? heads * a->attrs.head_dim : 0;
+    int64_t heads = !a ? 0 : piece == QUERY ? a->attrs->heads : a->attrs->kv_heads;
+    return a ? heads * a->attrs->head_dim : 0;
 }
 
 /* Shape of a piece of an operand; experts without their own dimension. */
@@ -132,7 +132,7 @@ static void shape_of(const struct topt_model *m, const struct topt_op *op,
                      struct topt_weight *ret)
 {
     int64_t dim[TOPT_MAX_RANK + 1] = {0}, pair = x->dim[rank > 2 ? 1 : 0].count;
-    int64_t kernel = op->attrs.kernel_h;
+    int64_t kernel = op->attrs->kernel_h;
     ret->ndim = rank;
     for (int i = 0; i < rank; i++)
         dim[i] = extent(x->dim[i]);
@@ -205,7 +205,7 @@ static int64_t parts_of(const struct visit *v, const struct hf_name_row *r, int6
     name_of(r->piece == BY_KEY ? "h#.in.qk" : "h#.attend", layer, 0, name, sizeof name);
     const struct topt_op *op = op_named(v->m, name);
     if (r->piece == BY_HEAD)
-        return op ? op->attrs.heads : 1;
+        return op ? op->attrs->heads : 1;
     return op ? op->operand[op->output].dim[2].count : 1;
 }
 

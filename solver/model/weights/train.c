@@ -281,7 +281,7 @@ static int64_t bits_of(const struct trainer *t, int op)
 static int add_again(struct trainer *t, int op)
 {
     const struct topt_op *o = &t->from->op[op];
-    struct topt_attrs attrs = o->attrs;
+    struct topt_attrs attrs = *o->attrs;
     int inputs[TOPT_MAX_INPUTS];
     attrs.frozen = has_parameters(o) && !t->trained[op];
     attrs.bits = attrs.frozen ? bits_of(t, op) : 0;
@@ -301,8 +301,8 @@ static int is_kept(const struct topt_model *m, int x)
     if (topt_op_turns(&m->op[m->tensor[x].producer]))
         return 1;
     for (int i = m->tensor[x].producer + 1; i < m->nops; i++)
-        if (m->op[i].attrs.masked && is_linear(&m->op[i]) &&
-            m->op[i].operand[m->op[i].input[0]].tensor == x)
+        if (m->op[i].attrs->masked && is_linear(&m->op[i]) &&
+            m->op[i].tensor[m->op[i].input[0]] == x)
             return 1;
     return 0;
 }

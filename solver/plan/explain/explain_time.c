@@ -78,7 +78,7 @@ static const char *sent(const struct topt_program *g, const struct topt_instr *i
     if (param || b->cls == TOPT_CLASS_PARAM || b->cls == TOPT_CLASS_GRAD)
         return sums || b->cls == TOPT_CLASS_GRAD ? "gradients" : "parameters";
     if (b->op >= 0 && b->operand >= 0 &&
-        topt_is_of_slots(g->model, g->model->op[b->op].operand[b->operand].tensor))
+        topt_is_of_slots(g->model, g->model->op[b->op].tensor[b->operand]))
         return i->backward ? "tokens to experts and back, in backward"
                            : "tokens to experts and back, in forward";
     return i->backward ? "activations and their gradients, in backward"

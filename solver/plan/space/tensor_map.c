@@ -281,7 +281,7 @@ static void map_hubs(struct mapper *x)
     }
     for (int i = 0; i < m->nops; i++)
         for (int k = 0; k < m->op[i].ninputs; k++) {
-            int o = m->op[i].input[k], t = m->op[i].operand[o].tensor;
+            int o = m->op[i].input[k], t = m->op[i].tensor[o];
             int want = held(&m->op[i], o, x->map->op[i]);
             int8_t *all = &x->wanted[t];
             x->whole[t] &= want < 0;

@@ -52,7 +52,8 @@ static int is_weight(const struct topt_model *m, const struct topt_op *o, int w)
     const struct topt_operand *x = &o->operand[w];
     if (!x->present || (x->role != TOPT_PARAM && x->role != TOPT_INPUT))
         return 0;
-    return x->role == TOPT_PARAM || batch_of(&m->op[m->tensor[x->tensor].producer]) < 0;
+    return x->role == TOPT_PARAM ||
+           batch_of(&m->op[m->tensor[o->tensor[w]].producer]) < 0;
 }
 
 /* What a layer reads: the first input that is no weight, else data. */
@@ -170,7 +171,7 @@ static int add_layer(struct chosen *c, int op, const struct shape *s,
     c->op[n->n] = op;
     c->shape[n->n] = *s;
     n->layer[n->n] = layer_of(c->m, o, s, n->batch);
-    int from = n->layer[n->n].lookup ? -1 : c->last[o->operand[s->x].tensor];
+    int from = n->layer[n->n].lookup ? -1 : c->last[o->tensor[s->x]];
     /* What a recurrent layer reads is added to the gates that it makes. */
     if (add_edge(c, from, n->n, n->layer[n->n].recurrent, err))
         return -1;
@@ -369,7 +370,7 @@ static void pin_table(const struct chosen *c, const struct topt_request *r, int 
         const struct topt_op *reader = &c->m->op[c->op[l]];
         const struct shape *s = &c->shape[l];
         int dim[TOPT_ACCPAR_TYPES] = {-1, -1, -1};
-        if (reader->operand[s->w].tensor != table)
+        if (reader->tensor[s->w] != table)
             continue;
         for (int j = 0; j < reader->spec->operand[s->w].ndim; j++) {
             int d = reader->spec->operand[s->w].dim[j];

@@ -145,9 +145,10 @@ int ff_is_param(const struct topt_flexflow *f, int op, int operand)
 {
     const struct topt_op *o = &f->k.model->op[op];
     const struct topt_operand *x = &o->operand[operand];
-    return x->present && (x->role == TOPT_PARAM ||
-                          (x->role == TOPT_INPUT &&
-                           f->op[f->k.model->tensor[x->tensor].producer].virtual));
+    return x->present &&
+           (x->role == TOPT_PARAM ||
+            (x->role == TOPT_INPUT &&
+             f->op[f->k.model->tensor[o->tensor[operand]].producer].virtual));
 }
 
 /* Rows of the part that has most of tables of unlike lengths: runs of tables, as even as can be. */
@@ -257,6 +258,6 @@ void ff_price(const struct topt_flexflow *f, int op, const struct topt_soap *s,
         kept += n * (paper ? 4 : frozen ? number : topt_parameter_bytes(set));
     }
     int64_t out = ff_operand_elements(o, s, o->output) * number;
-    ret->memory_bytes = kept + (paper ? (o->attrs.fused ? 0 : 2 * out) : out);
+    ret->memory_bytes = kept + (paper ? (o->attrs->fused ? 0 : 2 * out) : out);
     ret->update = trained ? update_ns(f, trained) : 0;
 }

@@ -267,8 +267,7 @@ static void add_move(struct topt_flexflow *f, int op, int input, int from, int a
 static void use_tasks(struct topt_flexflow *f, int op, int input)
 {
     const struct topt_op *o = &f->k.model->op[op];
-    int operand = o->input[input],
-        from = f->k.model->tensor[o->operand[operand].tensor].producer;
+    int operand = o->input[input], from = f->k.model->tensor[o->tensor[operand]].producer;
     if (f->op[from].virtual || f->op[op].virtual)
         return;
     for (int a = 0; a < f->op[from].soap.nparts; a++)

@@ -116,7 +116,7 @@ static int mark(struct topt_problem *p, struct topt_error *err)
     for (int i = 0; i < m->nops; i++)
         for (int k = 0; k < m->op[i].ninputs; k++) {
             int x = m->op[i].input[k];
-            p->reread[m->op[i].operand[x].tensor] |=
+            p->reread[m->op[i].tensor[x]] |=
                 (m->op[i].reads_back >> x & 1) ||
                 topt_problem_may_recompute(p, i) % TOPT_AGAIN_KEPT;
         }
