@@ -124,7 +124,8 @@ static int is_bounded(const struct topt_grid_search *grid, const struct topt_deg
     double kept = topt_planning_kept(grid->planning, d);
     return memory_bytes >=
            topt_grid_least_stage_bytes(
-               grid, d, (int64_t)(kept / (double)d->micro_batches / grid->mesh.devices),
+               grid, d, topt_grid_stays_bytes(grid, d),
+               (int64_t)(kept / (double)d->micro_batches / grid->mesh.devices),
                INT64_MAX);
 }
 

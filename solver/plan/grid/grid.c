@@ -35,7 +35,7 @@ static int add_variant(struct topt_grid_search *s, const struct topt_degrees *v)
         return 0;
     if (s->request->fixed.any && !is_fixed(s->request, v))
         return 0;
-    if (TOPT_RESIZE(s->degrees, s->ndegrees + 1))
+    if (TOPT_ROOM(s->degrees, s->ndegrees, s->degrees_cap, 64))
         return -1;
     s->degrees[s->ndegrees++] = *v;
     return 0;
@@ -632,15 +632,14 @@ static struct spread spread_of(const struct topt_grid_search *s,
     if (s->space != TOPT_SPACE_UNIFORM)
         return (struct spread){all, all, all};
     all = fmin(all, ranks * topt_degrees_shard(v) * v->context);
+    int unsharded = topt_grid_accumulates_unsharded(s, v);
     double chunks =
         (double)v->virtual_stages / TOPT_ACTIVE_CHUNKS; /* of one that is there */
-    double values =
-        topt_grid_accumulates_unsharded(s, v) ? parts * fmax(chunks, 1) : parts;
-    return (struct spread){
-        v->level >= TOPT_ZERO_PARAM ? all : values,
-        v->level >= TOPT_ZERO_GRADIENT && !topt_grid_accumulates_unsharded(s, v) ? all
-                                                                                 : parts,
-        v->level >= TOPT_ZERO_STATE ? all : parts};
+    return (struct spread){v->level >= TOPT_ZERO_PARAM ? all
+                           : unsharded                 ? parts * fmax(chunks, 1)
+                                                       : parts,
+                           v->level >= TOPT_ZERO_GRADIENT && !unsharded ? all : parts,
+                           v->level >= TOPT_ZERO_STATE ? all : parts};
 }
 
 static void add_spread(const struct topt_least_parameters *p, struct spread n,
@@ -731,10 +730,10 @@ static double of_most_layers(const struct topt_grid_search *s,
 /* Each stage holds its part of parameters and states, and what micro-batches in flight keep, in the mean of 1F1B
  * (stages + 1) / 2 of them.  A fifth is left for uneven cuts. */
 int64_t topt_grid_least_stage_bytes(const struct topt_grid_search *s,
-                                    const struct topt_degrees *v, int64_t kept_bytes,
-                                    int64_t enough)
+                                    const struct topt_degrees *v, int64_t stays_bytes,
+                                    int64_t kept_bytes, int64_t enough)
 {
-    double kept = (double)kept_bytes, stays = (double)topt_grid_stays_bytes(s, v);
+    double kept = (double)kept_bytes, stays = (double)stays_bytes;
     double even = (stays + kept * (v->stages + 1) / 2) / v->stages;
     return (int64_t)(0.8 * (0.8 * even > (double)enough
                                 ? even

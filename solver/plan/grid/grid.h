@@ -37,7 +37,7 @@ struct topt_grid_search {
     } * passes;
     /* Does tensor parallelism from an axis on divide the operators, without and with context ranks?  1, -1: no; 0: not known. */
     int8_t divides[TOPT_MAX_AXES + 1][2];
-    int ndegrees;
+    int ndegrees, degrees_cap;
     struct topt_degrees *degrees;    /* all variants; owned */
     struct topt_problem_stats stats; /* routes: -1 where they were not counted */
     /* Points of other shapes (owned), a frontier: of this one's, those that they are as
@@ -86,11 +86,11 @@ int topt_grid_accumulates_unsharded(const struct topt_grid_search *s,
  * operators. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v);
 /* A lower bound, in bytes a device, of the stage that holds most, for a variant with stages of the stage's grid
- * 's', of which a micro-batch keeps so much in all stages together; with a margin in place of a proof where layers are
+ * 's', of which parameters and states take so much (topt_grid_stays_bytes) and a micro-batch keeps so much in all stages together; with a margin in place of a proof where layers are
  * cut unevenly.  A bound that exceeds 'enough' need not be the largest known. */
 int64_t topt_grid_least_stage_bytes(const struct topt_grid_search *s,
-                                    const struct topt_degrees *v, int64_t kept_bytes,
-                                    int64_t enough);
+                                    const struct topt_degrees *v, int64_t stays_bytes,
+                                    int64_t kept_bytes, int64_t enough);
 
 /* Parameters, gradients and states alone, of all stages together, or of one unit, in bytes a device. */
 int64_t topt_grid_stays_bytes(const struct topt_grid_search *s,

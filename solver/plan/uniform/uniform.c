@@ -604,12 +604,14 @@ static int add_first(struct fold *f, int low)
  *     (4)  T >= u P / s + (s - 1) (s - 2) w / (2 s)      of several: the mean of (2), as the first one may have no layer */
 static int64_t least_staged_ns(const struct topt_grid_search *grid,
                                const struct topt_degrees *d,
-                               const struct topt_memo_entry *floor, int64_t hidden_ns)
+                               const struct topt_memo_entry *floor)
 {
+    const struct topt_request *r = grid->request;
     struct topt_pass_times times = topt_floor_times(floor, grid, d);
     double u = (double)d->micro_batches, s = d->stages, least = u * times.all / s;
     if (topt_orders[d->order].pairs)
-        return (int64_t)(least - (double)hidden_ns / s);
+        return (int64_t)(least - u * times.tokens / s *
+                                     (1 - topt_dispatch_share(&r->settings, r->hw)));
     if (topt_orders[d->order].splits)
         return (int64_t)least;
     return (int64_t)(d->virtual_stages == 1
@@ -687,26 +689,16 @@ static int recomputes_first(const struct fold *f, const struct topt_degrees *d)
            f->memory_limit && r->framework->recompute_first && r->fixed.recompute <= 0;
 }
 
-/* The most that passes that run as one hide of the time in which tokens go to experts and back, of all micro-batches. */
-static int64_t most_hidden(const struct fold *f, const struct topt_grid_search *grid,
-                           const struct topt_degrees *d,
-                           const struct topt_memo_entry *floor)
-{
-    const struct topt_request *r = f->s->request;
-    double all = topt_floor_times(floor, grid, d).tokens * (double)d->micro_batches;
-    return (int64_t)(all * (1 - topt_dispatch_share(&r->settings, r->hw)));
-}
-
 /* The bytes that the fullest stage holds at least; the best of bounds only as far as none exceeds the limit. */
 static int64_t least_bytes(const struct fold *f, const struct candidate *c,
                            const struct topt_memo_entry *floor)
 {
     int64_t kept = kept_bytes(c->grid, &c->degrees, floor);
-    int64_t mean =
-        (topt_grid_stays_bytes(c->grid, &c->degrees) + kept) / c->degrees.stages;
+    int64_t stays = topt_grid_stays_bytes(c->grid, &c->degrees);
     return topt_max(
-        mean, topt_grid_least_stage_bytes(c->grid, &c->degrees, kept,
-                                          f->memory_limit ? f->memory_limit : INT64_MAX));
+        (stays + kept) / c->degrees.stages,
+        topt_grid_least_stage_bytes(c->grid, &c->degrees, stays, kept,
+                                    f->memory_limit ? f->memory_limit : INT64_MAX));
 }
 
 /* What a candidate takes at least, by a floor of its passes (NULL: memory is looked for, and not known yet): 0 where it is of
@@ -718,12 +710,11 @@ static int bound(struct fold *f, struct candidate *c, const struct topt_memo_ent
         return matters(f, c->least = least_bytes(f, c, floor), 0);
     if (!floor->floor.some)
         return 0;
-    int64_t ns = c->least =
-        least_staged_ns(c->grid, d, floor, most_hidden(f, c->grid, d, floor));
+    int64_t ns = c->least = least_staged_ns(c->grid, d, floor);
     if (d->stages == 1)
         return !beyond(ns, f->time_limit);
-    return matters(f, least_bytes(f, c, floor),
-                   recomputes_first(f, d) ? ns / 100 * PERCENT_WITHOUT : ns);
+    ns = recomputes_first(f, d) ? ns / 100 * PERCENT_WITHOUT : ns;
+    return matters(f, 0, ns) && matters(f, least_bytes(f, c, floor), ns);
 }
 
 static int list(struct fold *f, struct candidate *c, const struct topt_memo_entry *floor,
@@ -1020,9 +1011,11 @@ static int64_t least_first(const struct fold *f, const struct candidate *c)
 {
     struct topt_degrees without = c->degrees;
     without.recompute = 0;
+    int64_t stays = topt_grid_stays_bytes(c->grid, &without);
     int64_t all = topt_grid_least_stage_bytes(
-        c->grid, &without, kept_bytes(c->grid, &without, NULL), INT64_MAX);
-    int64_t least = topt_grid_least_stage_bytes(c->grid, &c->degrees, 0, INT64_MAX);
+        c->grid, &without, stays, kept_bytes(c->grid, &without, NULL), INT64_MAX);
+    int64_t least =
+        topt_grid_least_stage_bytes(c->grid, &c->degrees, stays, 0, INT64_MAX);
     double over = (double)topt_max(all - f->memory_limit, 0);
     double share = over / (double)topt_max(all - least, 1);
     return (int64_t)((double)c->least *
