@@ -5,6 +5,7 @@
  * of the tensor at that end).  So repeated blocks cost nothing extra here, and the search
  * can recognise them by pointer. */
 #include "price.h"
+#include "topt_array.h"
 #include "topt_minmax.h"
 
 #include <stdlib.h>
@@ -150,6 +151,16 @@ static int alloc_problem(struct topt_problem *p)
     return p->byte_bounds && p->symmetry_bounds ? 0 : -1;
 }
 
+/* Of a problem that is kept for its floors: these add as many families and tables again at most (floor.c). */
+static int fit_room(struct topt_problem *p, struct topt_error *err)
+{
+    return TOPT_RESIZE(p->node, p->nnodes) || TOPT_RESIZE(p->edge, p->nedges) ||
+                   TOPT_RESIZE(p->family, 2 * p->nfamilies) ||
+                   TOPT_RESIZE(p->table, 2 * p->ntables)
+               ? topt_nomem(err, "the problem")
+               : 0;
+}
+
 int topt_problem_create(const struct topt_costing *k,
                         const struct topt_space_options *options,
                         struct topt_problem **ret, struct topt_error *err)
@@ -165,7 +176,8 @@ int topt_problem_create(const struct topt_costing *k,
     else
         rc = topt_spans_init(&p->spans, k->model, err) || mark(p, err) ||
              add_all(p, source, err) || topt_tables_price(p, err) ||
-             (!options->passes && (find_paying(p, err) || topt_fold_blocks(p, err)));
+             (options->passes ? fit_room(p, err)
+                              : find_paying(p, err) || topt_fold_blocks(p, err));
     free(source);
     if (rc) {
         topt_problem_destroy(p);
