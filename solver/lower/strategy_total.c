@@ -167,18 +167,25 @@ static int open_units(struct topt_totals *t)
     t->npieces = find_pieces(t->model, t->unit, t->settings->stages, t->piece);
     n = (size_t)t->npieces + 1;
     t->spent = calloc(n, sizeof *t->spent);
-    t->last = calloc(n, sizeof *t->last);
-    return t->spent && t->last ? 0 : -1;
+    return t->spent ? 0 : -1;
 }
 
 static int open_bytes(struct topt_totals *t)
 {
     size_t n = (size_t)t->npieces + 1;
     t->bytes = calloc(n, sizeof *t->bytes);
-    t->last_bytes = calloc(n, sizeof *t->last_bytes);
     t->held = calloc((size_t)t->model->nops + 1, sizeof *t->held);
     t->until = topt_model_last_uses(t->model);
-    return t->bytes && t->last_bytes && t->held && t->until ? 0 : -1;
+    return t->bytes && t->held && t->until ? 0 : -1;
+}
+
+/* Of the strategy that was scheduled last. */
+static int open_last(struct topt_totals *t)
+{
+    size_t n = (size_t)t->npieces + 1;
+    t->last = calloc(n, sizeof *t->last);
+    t->last_bytes = calloc(n, sizeof *t->last_bytes);
+    return t->last && t->last_bytes ? 0 : -1;
 }
 
 int topt_totals_init(struct topt_totals *t, const struct topt_costing *k,
@@ -204,6 +211,8 @@ int topt_totals_init(struct topt_totals *t, const struct topt_costing *k,
                                          .bytes = t->bytes};
         if (topt_layers_init(&t->layers, err))
             return -1;
+    } else if (t->spent && open_last(t)) {
+        return topt_nomem(err, "a strategy's cost");
     }
     return topt_spans_init(&t->spans, k->model, err);
 }
