@@ -80,19 +80,19 @@ static void add_bytes(struct floor *x, int unit, int64_t bytes)
     x->ret->kept_bytes += bytes;
 }
 
-static void add(struct floor *x, int unit, struct topt_floor_unit c)
+static void add(struct floor *x, int unit, const struct topt_floor_unit *c)
 {
     struct topt_floor_unit *to = &x->ret->unit[unit];
-    add_bytes(x, unit, c.kept_bytes);
-    to->most_tokens_ns += c.most_tokens_ns;
-    to->most_moves_ns += c.most_moves_ns;
-    x->ret->most_tokens_ns += c.most_tokens_ns;
+    add_bytes(x, unit, c->kept_bytes);
+    to->most_tokens_ns += c->most_tokens_ns;
+    to->most_moves_ns += c->most_moves_ns;
+    x->ret->most_tokens_ns += c->most_tokens_ns;
     for (int i = 0; i < 2; i++) {
-        x->ret->pass[i].ns += c.ns[i];
-        to->ns[i] += c.ns[i];
-        to->pass_ns[i] += c.pass_ns[i];
-        to->tokens_ns[i] += c.tokens_ns[i];
-        to->moves_ns[i] += c.moves_ns[i];
+        x->ret->pass[i].ns += c->ns[i];
+        to->ns[i] += c->ns[i];
+        to->pass_ns[i] += c->pass_ns[i];
+        to->tokens_ns[i] += c->tokens_ns[i];
+        to->moves_ns[i] += c->moves_ns[i];
     }
 }
 
@@ -237,36 +237,39 @@ static void find_least(const struct floor *x, struct topt_floor_unit *least)
 }
 
 static void add_all(struct floor *x, const struct topt_stage_units *units,
-                    struct topt_floor_unit *least, uint64_t *out, int *unit)
+                    struct topt_floor_unit *least, uint64_t *out, uint64_t *excluded,
+                    int *unit)
 {
     const struct topt_problem *p = x->p;
     for (int u = 0; u < units->n; u++)
         for (int i = units->at[u].op; i < units->at[u + 1].op; i++)
             unit[i] = u;
+    for (int i = 0; i < x->ntables; i++) {
+        int from = p->table[i].from; /* those of hubs */
+        excluded[i] = p->family[from].op >= 0 ? 0
+                                              : excluded_by(p, &p->table[x->table[i]],
+                                                            &p->family[x->family[from]]);
+    }
     for (int i = 0; i < p->nedges; i++)
-        if (p->node[p->edge[i].from].op < 0)
-            out[p->edge[i].from] |=
-                excluded_by(p, &p->table[x->table[p->edge[i].table]],
-                            &p->family[x->family[p->node[p->edge[i].from].family]]);
+        out[p->edge[i].from] |= excluded[p->edge[i].table];
     find_least(x, least);
     for (int i = 0; i < p->nnodes; i++) {
         int of = p->node[i].family;
+        struct topt_floor_unit some, *all = &least[of];
         if (out[i])
-            add(x, unit[topt_node_operator(p, &p->node[i])],
-                least_of(&p->family[x->family[of]], out[i]));
-        else
-            add(x, unit[topt_node_operator(p, &p->node[i])], least[of]);
+            some = least_of(&p->family[x->family[of]], out[i]);
+        add(x, unit[topt_node_operator(p, &p->node[i])], out[i] ? &some : all);
     }
     for (int i = 0; i < p->nedges; i++) {
         const struct edge *e = &p->edge[i];
         const struct topt_floor_unit *of = &least[x->nfamilies + e->table];
         int at = unit[topt_node_operator(p, &p->node[e->to])];
         int64_t kept = out[e->to] ? least_kept(x, e, out[e->to]) : of->kept_bytes;
-        if (of->ns[1] || of->most_moves_ns || of->most_tokens_ns)
-            add(x, at, *of);
-        else
-            add_bytes(x, at, of->kept_bytes);
-        add_bytes(x, at, kept - of->kept_bytes);
+        if (of->ns[1] || of->most_moves_ns || of->most_tokens_ns) {
+            add(x, at, of);
+            kept -= of->kept_bytes;
+        }
+        add_bytes(x, at, kept);
     }
     keep_inputs(x, units);
     find_layer(x, units);
@@ -277,7 +280,8 @@ static int find(struct floor *x, const struct topt_stage_units *units, int anew)
     size_t n = (size_t)x->p->k.model->nops + 1;
     struct topt_floor_unit *least =
         calloc((size_t)x->nfamilies + (size_t)x->ntables + 1, sizeof *least);
-    uint64_t *out = calloc((size_t)x->p->nnodes + 1, sizeof *out);
+    /* by node, and then by table */
+    uint64_t *out = calloc((size_t)x->p->nnodes + (size_t)x->ntables + 1, sizeof *out);
     int *unit = calloc(n, sizeof *unit), rc = -1;
     x->family = calloc((size_t)x->nfamilies + 1, sizeof *x->family);
     x->table = calloc((size_t)x->ntables + 1, sizeof *x->table);
@@ -288,7 +292,7 @@ static int find(struct floor *x, const struct topt_stage_units *units, int anew)
         rc = make_families(x, anew) || price_tables(x);
     x->ret->nunits = units->n;
     if (!rc && x->ret->some)
-        add_all(x, units, least, out, unit);
+        add_all(x, units, least, out, out + x->p->nnodes, unit);
     free(least);
     free(out);
     free(unit);
