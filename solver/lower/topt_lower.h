@@ -240,7 +240,7 @@ struct topt_settings {
     int64_t stages, stage_chunks;
     enum topt_order_row order;
     int even_stages; /* each chunk has as many layers as the others */
-    int sends_wait;  /* a stage waits until its output is sent, also in orders that need not */
+    int sends_wait; /* a stage waits until its output is sent, also in orders that need not */
     /* Ranks of a stage that shard gradients accumulate them unsharded, keep parameters unsharded, and reduce
      * gradients once a step (FSDP2 in PyTorch's pipelines); of more than TOPT_ACTIVE_CHUNKS chunks, only so many
      * have unsharded parameters at a time. */

@@ -661,8 +661,8 @@ static struct topt_least_parameters spread_out(const struct topt_grid_search *s,
     add_spread(&p->all, n, 1, &ret);
     add_spread(&p->of_experts, n, -1, &ret);
     add_spread(&p->of_experts, spread_of(s, v, experts, experts), 1, &ret);
-    add_spread(&p->whole, n, -1, &ret);
-    add_spread(&p->whole, spread_of(s, v, tensor, 1), 1, &ret);
+    add_spread(&p->replicated, n, -1, &ret);
+    add_spread(&p->replicated, spread_of(s, v, tensor, 1), 1, &ret);
     return ret;
 }
 
@@ -794,7 +794,8 @@ static void add_shared(const struct topt_grid_search *s, uint32_t axes, uint32_t
 static struct topt_least_parameters on_rank(const struct topt_parameter_sums *p,
                                             double ranks)
 {
-    const struct topt_least_parameters *a = &p->all, *e = &p->of_experts, *w = &p->whole;
+    const struct topt_least_parameters *a = &p->all, *e = &p->of_experts,
+                                       *w = &p->replicated;
     return (struct topt_least_parameters){
         .value = (a->value - e->value - w->value) / ranks + w->value,
         .gradient = (a->gradient - e->gradient - w->gradient) / ranks + w->gradient,

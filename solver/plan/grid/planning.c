@@ -101,7 +101,7 @@ static struct topt_parameter_sums sum_parameters(const struct topt_planning *m, 
         .all = topt_least_parameters_of(model, x, 0, NULL, from, until),
         .of_experts = topt_least_parameters_of(model, x, 1, NULL, from, until)};
     if (m->split.op)
-        ret.whole = topt_least_parameters_of(model, x, 0, m->split.op, from, until);
+        ret.replicated = topt_least_parameters_of(model, x, 0, m->split.op, from, until);
     return ret;
 }
 

@@ -16,7 +16,7 @@ struct topt_grid_search;
 
 /* Lower bounds of parameters' sizes over all devices: of all, of experts', and of those replicated over tensor ranks. */
 struct topt_parameter_sums {
-    struct topt_least_parameters all, of_experts, whole;
+    struct topt_least_parameters all, of_experts, replicated;
 };
 
 /* Models by number of micro-batches are made when asked for, by any of several threads. */

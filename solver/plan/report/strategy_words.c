@@ -130,12 +130,11 @@ static char *uniform_words(const struct topt_framework *f, const struct topt_deg
 {
     struct topt_text t = {0};
     char words[TOPT_MODULES_SIZE];
-    /* of context ranks that are the only ones to share what a level shards */
+    /* what context ranks share, with data ranks where there are any */
     static const char *const shared[TOPT_ZERO_LEVELS] = {
-        [TOPT_ZERO_NONE] = "",
-        [TOPT_ZERO_STATE] = " with the optimizer state sharded over it",
-        [TOPT_ZERO_GRADIENT] = " with gradients and optimizer state sharded over it",
-        [TOPT_ZERO_PARAM] = " with parameters sharded over it"};
+        [TOPT_ZERO_STATE] = "the optimizer state",
+        [TOPT_ZERO_GRADIENT] = "gradients and optimizer state",
+        [TOPT_ZERO_PARAM] = "parameters"};
     const char *level = f->level[v->level] ? f->level[v->level] : "data parallel";
     if (v->data > 1)
         topt_text_add(&t, "%s over %d GPUs", level, topt_degrees_shard(v));
@@ -144,8 +143,10 @@ static char *uniform_words(const struct topt_framework *f, const struct topt_deg
     if (v->tensor > 1)
         topt_text_add(&t, "%stensor parallel over %d", t.len ? ", " : "", v->tensor);
     if (v->context > 1)
-        topt_text_add(&t, "%scontext parallel over %d%s", t.len ? ", " : "", v->context,
-                      v->data == 1 ? shared[v->level] : "");
+        topt_text_add(&t, "%scontext parallel over %d", t.len ? ", " : "", v->context);
+    if (v->context > 1 && shared[v->level])
+        topt_text_add(&t, " with %s sharded over %s", shared[v->level],
+                      v->data > 1 ? "both" : "it");
     if (v->expert > 1)
         topt_text_add(&t, "%sexpert parallel over %d", t.len ? ", " : "", v->expert);
     if (v->expert > 1 && v->expert_tensor != v->tensor && v->expert_tensor > 1)
