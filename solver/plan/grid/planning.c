@@ -194,21 +194,22 @@ int topt_planning_orders(const struct topt_planning *m, const struct topt_degree
 {
     int rows = topt_request_orders(m->request), all = d->stages * d->virtual_stages;
     struct topt_order_shape shape = {d->stages, d->virtual_stages, d->micro_batches};
-    int most = 0, ret = 0;
-    for (int row = 0; row < TOPT_ORDERS; row++)
-        if (rows >> row & 1 && topt_orders[row].most_chunks > most)
-            most = topt_orders[row].most_chunks;
-    if (all > m->most_chunks || all > TOPT_MAX_CHUNKS || d->virtual_stages > most)
-        return -1;
-    rows = chunks_fit(m, d) ? rows : 0;
     int paired = d->expert > 1 && !(d->recompute & (TOPT_MODULE_WHOLE | TOPT_MODULE_MOE));
+    int left = 0, ret = 0;
+    if (all > m->most_chunks || all > TOPT_MAX_CHUNKS)
+        return -1;
+    if (!chunks_fit(m, d))
+        return 0;
     for (int row = 0; row < TOPT_ORDERS; row++) {
         const struct topt_order *o = &topt_orders[row];
-        if (rows >> row & 1 && (o->pairs ? paired : !(d->recompute && o->splits)) &&
+        if (!(rows >> row & 1))
+            continue;
+        left |= d->virtual_stages <= o->most_chunks;
+        if ((o->pairs ? paired : !(d->recompute && o->splits)) &&
             topt_order_takes(o, &shape))
             ret |= 1 << row;
     }
-    return ret;
+    return left ? ret : -1;
 }
 
 /* What rests on the host, at least: what all that a device would have without it has more; gradients in f32. */
