@@ -564,12 +564,12 @@ struct topt_op_form {
 struct topt_op {
     const struct topt_op_spec *spec;
     const char *name;
-    struct topt_operand *
-        operand; /* of its form, which is the model's and which alike operators may share */
-    int64_t *count; /* ... global extents, in counts */
+    /* Its form, which is the model's; alike operators of a model of another batch share one. */
+    struct topt_operand *operand;
+    int64_t *count; /* global extents, in counts */
     struct topt_attrs *attrs;
-    int tensor
-        [TOPT_MAX_OPERANDS]; /* graph tensors of operands that are an INPUT or OUTPUT, else -1 */
+    /* Of the graph, by operand that is an INPUT or OUTPUT; else -1. */
+    int tensor[TOPT_MAX_OPERANDS];
     int ninputs;
     int input[TOPT_MAX_INPUTS]; /* operand numbers of the INPUTs, in order */
     int output;                 /* operand number of the OUTPUT */

@@ -86,7 +86,8 @@ int topt_grid_accumulates_unsharded(const struct topt_grid_search *s,
  * operators. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v);
 /* A lower bound, in bytes a device, of the stage that holds most, for a variant with stages of the stage's grid
- * 's', of which parameters and states take so much (topt_grid_stays_bytes) and a micro-batch keeps so much in all stages together; with a margin in place of a proof where layers are
+ * 's', of which parameters and states take so much (topt_grid_stays_bytes) and a micro-batch keeps so much in all
+ * stages together; with a margin in place of a proof where layers are
  * cut unevenly.  A bound that exceeds 'enough' need not be the largest known. */
 int64_t topt_grid_least_stage_bytes(const struct topt_grid_search *s,
                                     const struct topt_degrees *v, int64_t stays_bytes,
