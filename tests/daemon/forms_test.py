@@ -122,7 +122,7 @@ def check_fields(server):
     question = json.dumps({"model": {"fake_bytes": 5000}, "batch": 8, "mode": "mini-parallelism"})
     r, doc = server.ask("POST", "/v1/plan?fields=gpus", question, Content_Type="application/json")
     ok(r.status == 200 and doc["gpus"] == whole["gpus"] and len(doc) == 2, "of a question in JSON", doc)
-    r, doc = server.ask("POST", "/v1/plan?wait_ms=10&fields=gpus&framework=topt&mode=mini-parallelism", '{"fake_ms":300}')
+    r, doc = server.ask("POST", "/v1/plan?wait_ms=10&fields=gpus&framework=topt&mode=mini-parallelism", '{"fake_ms":900}')
     ok(r.status == 202, "of one that takes longer", doc)
     r, doc = server.ask("GET", r.getheader("Location") + "?wait_ms=20000&fields=gpus,nodes")
     ok(doc["state"] == "done" and set(doc["result"]) == {"fields", "gpus", "nodes"}, "of its task", doc)
@@ -153,7 +153,7 @@ def check_disown(server, a):
 def check_order():
     """Of a user's searches the one that is expected to be cheapest goes first."""
     server = Server("--workers", "1")
-    _, m = server.ask("POST", "/v1/models?name=m", '{"fake_ms":1500}')
+    _, m = server.ask("POST", "/v1/models?name=m", '{"fake_ms":20000}')
     tasks = []
     for target in (f"framework=topt&space=full&gpus=2&model_id={m['id']}&mode=mini-time",
                    f"framework=topt&space=full&model_id={m['id']}&mode=mini-parallelism",
@@ -200,7 +200,7 @@ def check_munged(folder):
         began = time.monotonic()
         r, _ = server.ask("GET", "/v1/models")
         took = time.monotonic() - began
-        ok(r.status == 200 and took < 1, "while munged hangs, the Unix socket answers", f"{r.status} in {took:.1f} s")
+        ok(r.status == 200 and took < 4, "while munged hangs, the Unix socket answers", f"{r.status} in {took:.1f} s")
         r, _ = server.ask("POST", "/v1/plan?mode=mini-parallelism", '{"fake_bytes":4}')
         ok(r.status == 200, "questions, too", r.status)
         for c in clients:
