@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "heap.h"
 #include "topt_cli.h"
 #include "topt_search_cmd.h"
 
@@ -30,6 +31,7 @@ static int finish(const char *name, int status)
 
 int main(int argc, char **argv)
 {
+    topt_heap_open();
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
         if (!strcmp(argv[1], commands[i].name))
             return finish(argv[1], commands[i].run(argc - 1, argv + 1));
