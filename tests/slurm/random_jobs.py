@@ -240,7 +240,9 @@ def wrong_with(job, done, want):
     got = (have.get("NumNodes", "").split("-")[0], have.get("NumTasks"), have.get("TresPerNode", "").replace("/", ":"))
     if got != (str(nodes), str(tasks), tres):
         return f"job {number} is {got}, should be {(nodes, tasks, tres)}", number
-    if sorted(have.get("Partition", "").split(",")) != sorted(partitions):
+    goes = sorted(have.get("Partition", "").split(","))
+    begun = have.get("JobState") != "PENDING" and len(goes) == 1 and goes[0] in partitions  # Slurm then names that one alone
+    if goes != sorted(partitions) and not begun:
         return f"job {number} goes to {have.get('Partition')}, should go to {partitions}", number
     ran = have.get("NodeList", "(null)")
     if ran != "(null)" and {NODES[n][0] for n in re.findall(r"n\d", ran)} - {kind}:
