@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifdef __GLIBC__
 
 #include <limits.h>
 #include <malloc.h>
@@ -36,7 +36,7 @@ void topt_heap_open(void)
     free(first);
     from = (from + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     until = until / HUGE_PAGE * HUGE_PAGE;
-    /* Else the block does not lie in the arena, or this has no room. */
+    /* Else the block does not lie in the arena (a sanitizer has its own allocator), or the arena has no room. */
     if (first && until > from && until - from <= ROOM)
         (void)madvise((void *)from, until - from, MADV_HUGEPAGE);
 }

@@ -179,7 +179,7 @@ static int open_bytes(struct topt_totals *t)
     return t->bytes && t->held && t->until ? 0 : -1;
 }
 
-/* Of the strategy that was scheduled last. */
+/* Allocate the times and bytes of pieces of the strategy that was scheduled last. */
 static int open_last(struct topt_totals *t)
 {
     size_t n = (size_t)t->npieces + 1;

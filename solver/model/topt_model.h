@@ -554,7 +554,7 @@ struct topt_operand {
     struct topt_dim dim[TOPT_MAX_RANK]; /* global */
 };
 
-/* What operators alike to each other have in common. */
+/* The operands, extents and attributes of an operator, which are equal in operators that are alike. */
 struct topt_op_form {
     struct topt_operand operand[TOPT_MAX_OPERANDS];
     int64_t count[TOPT_MAX_OPDIMS];

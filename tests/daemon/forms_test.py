@@ -200,7 +200,7 @@ def check_munged(folder):
         began = time.monotonic()
         r, _ = server.ask("GET", "/v1/models")
         took = time.monotonic() - began
-        ok(r.status == 200 and took < 4, "while munged hangs, the Unix socket answers", f"{r.status} in {took:.1f} s")
+        ok(r.status == 200 and took < 1, "while munged hangs, the Unix socket answers", f"{r.status} in {took:.1f} s")
         r, _ = server.ask("POST", "/v1/plan?mode=mini-parallelism", '{"fake_bytes":4}')
         ok(r.status == 200, "questions, too", r.status)
         for c in clients:

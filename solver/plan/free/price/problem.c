@@ -151,7 +151,8 @@ static int alloc_problem(struct topt_problem *p)
     return p->byte_bounds && p->symmetry_bounds ? 0 : -1;
 }
 
-/* Of a problem that is kept for its floors: these add as many families and tables again at most (floor.c). */
+/* Shrink the arrays of a problem that is kept for its lower bounds, which add at most as many families and tables again
+ * (floor.c). */
 static int fit_room(struct topt_problem *p, struct topt_error *err)
 {
     return TOPT_RESIZE(p->node, p->nnodes) || TOPT_RESIZE(p->edge, p->nedges) ||
