@@ -79,7 +79,8 @@ stop_planner()
 }
 
 # $work, $answer, $SLURM_CONF, $url; all of it goes when the test ends.  Where $nodes is set the cluster has these nodes and
-# partitions, as deploy/cluster.sh --nodes reads them.
+# partitions, as deploy/cluster.sh --nodes reads them.  A busy machine answers late: what is no test of an outage waits long.
+patience=timeout_ms=60000
 start_all() # [options for cluster.sh]
 {
     unset LD_PRELOAD SLURM_JOB_ID TOPT_URL
@@ -93,7 +94,8 @@ start_all() # [options for cluster.sh]
         set -- "$@" --nodes "$work/nodes"
     fi
     start_planner || exit 1
-    "$cluster" start "$work/c" --url "$url" --plugin "$TOPT_PLUGIN" --owner $$ --force "$@" 7>&- || exit 1
+    "$cluster" start "$work/c" --url "$url" --plugin "$TOPT_PLUGIN" --plugin-args "$patience" --owner $$ --force "$@" \
+        7>&- || exit 1
     eval "$("$cluster" env "$work/c")"
     unset TOPT_URL
     cd "$work" || exit 1

@@ -27,7 +27,7 @@ stop_planner()
 
 plugstack() # ARGS: the plugin's, from now on
 {
-    echo "optional $work/c/spank_topt.so url=$url munge_socket=$work/c/munge/socket $*" >"$work/c/plugstack.conf"
+    echo "optional $work/c/spank_topt.so url=$url munge_socket=$work/c/munge/socket $patience $*" >"$work/c/plugstack.conf"
 }
 
 start_all

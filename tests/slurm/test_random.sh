@@ -19,7 +19,7 @@ PartitionName=narrow Nodes=n[1-2] MaxTime=INFINITE MaxCPUsPerNode=3 State=UP
 PartitionName=lean Nodes=n1,n3 MaxTime=INFINITE DefMemPerGPU=900 MaxMemPerNode=3000 State=UP
 PartitionName=club Nodes=n[3-4] MaxTime=INFINITE AllowGroups=daemon State=UP
 PartitionName=held Nodes=n5 MaxTime=INFINITE State=UP'
-start_all --plugin-args timeout_ms=30000
+start_all
 scontrol create reservation reservationname=course nodes=n5 partitionname=held users=root,daemon,bin starttime=now duration=60 >/dev/null
 cat >map <<M
 mixed a100 lab-cpu

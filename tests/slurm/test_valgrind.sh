@@ -94,7 +94,7 @@ clean "a toptd of another version" 0 sbatch --parsable --hold $asked $topt --wra
 echo hang >"$answer"
 plugstack "url=$url timeout_ms=1500"
 clean "a toptd that hangs" 0 sbatch --parsable --hold $asked $topt --wrap true
-plugstack "url=$url"
+plugstack "url=$url $patience"
 echo garbage >"$answer"
 clean "a toptd that lies" 0 sbatch --parsable --hold $asked $topt --wrap true
 printf '200\nTOPT_PLAN_ID=p-1\nTOPT_GPUS=8\nTOPT_NODES=3\nTOPT_GPUS_PER_NODE=3\n' >"$answer"
@@ -111,7 +111,7 @@ plugstack "url=http://127.0.0.1:1 munge_socket=$work/nowhere"
 clean "MUNGE down" 0 sbatch --parsable --hold $asked $topt --wrap true
 plugstack "url=http://127.0.0.1:1 munge_socket=$work/c/munge/socket"
 clean "MUNGE there, and nobody at the port" 0 sbatch --parsable --hold $asked $topt --wrap true
-plugstack "url=$url report=1"
+plugstack "url=$url $patience report=1"
 plan 1 2
 : >requests
 resized=$(sbatch --parsable --hold $topt -o out.resized --wrap 'srun -n1 /bin/true' 2>err)
