@@ -69,7 +69,7 @@ plan 1 2
 job=$(sbatch --parsable -n 4 --topt-batch=8 --topt-seq=64 --topt-memory=16MiB --topt-hw='a b' lines.sh 2>err)
 wait_job "$job"
 is "$(shape "$job")" "1/2/gres:gpu:2" "#SBATCH lines are heard"
-is "$(cut -d' ' -f1 requests)" "/v1/plan?name=config&mode=mini-parallelism&hw=a%20b&batch=8&seq=64&memory=16MiB&max_gpus=4&slurm_tasks=gpu&wait_ms=2700" "and the command line wins over them"
+is "$(cut -d' ' -f1 requests)" "/v1/plan?name=config&mode=mini-parallelism&hw=a%20b&batch=8&seq=64&memory=16MiB&max_gpus=4&slurm_tasks=gpu&wait_ms=54000" "and the command line wins over them"
 is "$(cut -d' ' -f2- requests)" "$(wc -c <config.json) $(sha256sum <config.json | cut -d' ' -f1)" "the model's bytes are sent"
 job=$(sbatch --parsable <lines.sh 2>err)
 is "$(shape "$job")" "1/1/gres:gpu:2" "-n 1 from the #SBATCH line is no bound"
@@ -85,7 +85,7 @@ is "$?" 0 "--test-only"
 is "$(sbatch -Q $topt -o out env.sh 2>&1)" "" "-Q: not a word"
 mkdir folder && cp config.json folder/
 is "$(sbatch -Q --topt-mode=mini-time --topt-gpus=2 --topt-model=folder -o out env.sh >/dev/null 2>&1; echo $?)" 0 "a folder stands for its config.json"
-like "$(tail -1 requests)" "name=folder&mode=mini-time&gpus=2&slurm_tasks=node&wait_ms=2700 " "mini-time sends its number"
+like "$(tail -1 requests)" "name=folder&mode=mini-time&gpus=2&slurm_tasks=node&wait_ms=54000 " "mini-time sends its number"
 : >out && chmod 666 out
 # A build inside a private home can't be entered by others, and so not its plugin.
 if su nobody -s /bin/bash -c "test -r '$TOPT_PLUGIN'"; then
