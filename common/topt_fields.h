@@ -108,8 +108,8 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "none, though a config.json has some", NULL,                                                                     \
       "number of multi-token prediction (MTP) modules, which are trained with the model to predict further tokens (megatron)")            \
     X(FRAMEWORK, framework, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "framework", "NAME",                           \
-      "pytorch; of topt compare, sample and costgraph topt", "pytorch,deepspeed,megatron,torchtitan,topt",             \
-      "training framework, which determines the strategies and their costs: pytorch, deepspeed, megatron, torchtitan or topt (our runtime, topt run)") \
+      "pytorch; of topt compare, sample and costgraph topt", "pytorch,deepspeed,megatron,primus,torchtitan,topt",             \
+      "training framework, which determines the strategies and their costs: pytorch, deepspeed, megatron, primus (Megatron-LM on AMD GPUs), torchtitan or topt (our runtime, topt run)") \
     X(TRAIN, train, LABEL, 0, 199, TOPT_IN_ANY, PROBLEM, SBATCH, "train", "WHAT",                                     \
       "all", NULL, "trained parameters: all, names, or lora[:RANK[:NAMES]]; +4bit or +8bit quantizes the frozen ones (qlora: lora+4bit)")                                                                                       \
     X(PRECISION, precision, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "precision", "P",                              \
@@ -122,7 +122,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "as in the framework", "f32,bf16",                                                                               \
       "type in which gradients are accumulated and reduced with bf16-mixed: f32, or bf16 (--grad-reduce-in-bf16 of megatron)") \
     X(FP8_PARAMS, fp8_params, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "fp8-params", "",                            \
-      "weights in bf16", NULL, "with fp8 and fewer bits: weights are stored and gathered in them (--fp8-param-gather of megatron; fp8-tensorwise of pytorch, torchtitan)") \
+      "weights in bf16", NULL, "with fp8 and fewer bits: weights are stored and gathered in them (--fp8-param-gather of megatron, primus; fp8-tensorwise of pytorch, torchtitan)") \
     X(CUDA_GRAPHS, cuda_graphs, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "cuda-graphs", "",                          \
       "off", NULL, "forward and backward are CUDA graphs, whose kernels the host does not start one by one (pytorch, megatron, torchtitan)") \
     X(FP8_ATTENTION, fp8_attention, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "fp8-attention", "",                      \
@@ -133,7 +133,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "off", NULL, "communication of tensor parallelism runs beside its products (--tp-comm-overlap of megatron; async tensor parallelism of torchtitan, compiled)") \
     X(OFFLOAD, offload, LIST, 0, 127, TOPT_IN_ANY, PROBLEM, SBATCH, "offload", "LIST",                                \
       "everything on the GPUs", "optimizer,parameters,activations,attn_norm,qkv_linear,core_attn,attn_proj,mlp_norm,expert_fc1,moe_act", \
-      "what rests in the host's memory: optimizer (deepspeed, megatron), parameters (with gradients and optimizer; pytorch, torchtitan, deepspeed), activations of layers (pytorch, megatron), or of modules by name (megatron's --offload-modules)") \
+      "what rests in the host's memory: optimizer (deepspeed, megatron, primus), parameters (with gradients and optimizer; pytorch, torchtitan, deepspeed), activations of layers (pytorch, megatron), or of modules by name (megatron's --offload-modules)") \
     X(OFFLOAD_FRACTION, offload_fraction, SHARE, 0, 1, TOPT_IN_ANY, PROBLEM, SBATCH, "offload-fraction", "F",        \
       "1", NULL, "with --offload optimizer: the share of the optimizer that rests on the host (megatron; deepspeed with ZeRO-3)") \
     X(ACCOUNTING, accounting, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, TOPT, "accounting", "A",                             \
@@ -167,26 +167,26 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(MICRO_BATCHES, micro_batches, INT, 1, 1 << 30, TOPT_IN_ANY, ANSWER, SBATCH, "micro-batches", "N",              \
       "searched", NULL, "number of micro-batches per step (gradient accumulation steps), not their size")                                                           \
     X(TENSOR_PARALLEL, tensor_parallel, BOOL, 0, 1, TOPT_IN_ANY, ANSWER, SBATCH, "tensor-parallel", "",              \
-      "megatron, torchtitan: inside a node; others: only where nothing else fits", NULL,                                               \
+      "megatron, primus, torchtitan: inside a node; others: only where nothing else fits", NULL,                                               \
       "also search tensor parallelism, across nodes too; the script must support it")                                      \
     X(SEQUENCE_PARALLEL, sequence_parallel, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "sequence-parallel", "on/off",  \
       "on if the framework has it", "on,off",                                                                       \
-      "sequence parallelism beside tensor parallelism: on or off (megatron, torchtitan)")     \
+      "sequence parallelism beside tensor parallelism: on or off (megatron, primus, torchtitan)")     \
     X(PIPELINE, pipeline, INT, 1, 64, TOPT_IN_ANY, ANSWER, SBATCH, "pipeline", "N",                                   \
-      "megatron, torchtitan: searched; others: 1", NULL,                                                             \
+      "megatron, primus, torchtitan: searched; others: 1", NULL,                                                             \
       "pipeline stages (1: none); the script must support them")                                                     \
     X(VIRTUAL_STAGES, virtual_stages, INT, 1, 64, TOPT_IN_ANY, ANSWER, SBATCH, "virtual-stages", "N",                 \
       "searched", NULL, "chunks of layers per pipeline stage (interleaved schedule; 1: none)")                       \
     X(SCHEDULE, schedule, WORD, 0, 31, TOPT_IN_ANY, ANSWER, SBATCH, "schedule", "NAME",                               \
       "searched", "1f1b,interleaved-1f1b,gpipe,zb-h1,interleaved-zb,zbv,dualpipev,combined-1f1b,combined-dualpipev",                                        \
-      "the schedule of pipeline stages: 1f1b, interleaved-1f1b, with pytorch and torchtitan gpipe, with torchtitan zb-h1, interleaved-zb, zbv or dualpipev, with megatron combined-1f1b (all-to-all of experts beside another micro-batch's compute) or, with its fork MindSpeed, combined-dualpipev (DualPipe)") \
+      "the schedule of pipeline stages: 1f1b, interleaved-1f1b, with pytorch and torchtitan gpipe, with torchtitan zb-h1, interleaved-zb, zbv or dualpipev, with primus zb-h1 or zbv, with megatron and primus combined-1f1b (all-to-all of experts beside another micro-batch's compute) or, with megatron's fork MindSpeed, combined-dualpipev (DualPipe)") \
     X(SHARD_RANKS, shard_ranks, INT, 2, 1 << 20, TOPT_IN_ANY, ANSWER, SBATCH, "shard-ranks", "N",                     \
-      "all data parallel ranks; megatron, torchtitan: also those of a node", NULL,                                       \
+      "all data parallel ranks; megatron, primus, torchtitan: also those of a node", NULL,                                       \
       "data parallel ranks that FSDP or the distributed optimizer shards over, replicated over the others (HSDP)")        \
     X(CONTEXT, context, INT, 1, 1 << 10, TOPT_IN_ANY, PROBLEM, SBATCH, "context", "N",                                 \
-      "searched where sequences are long", NULL, "GPUs that share out the positions of each sample (context parallelism; megatron, torchtitan)") \
+      "searched where sequences are long", NULL, "GPUs that share out the positions of each sample (context parallelism; megatron, primus, torchtitan)") \
     X(EXPERT, expert, INT, 1, 1 << 14, TOPT_IN_ANY, ANSWER, SBATCH, "expert", "N",                                    \
-      "megatron, torchtitan: searched; others: 1", NULL,                                                             \
+      "megatron, primus, torchtitan: searched; others: 1", NULL,                                                             \
       "GPUs that the experts of a layer are shared out over (1: every GPU has all of them)")                         \
     X(EXPERT_TENSOR, expert_tensor, INT, 1, 1 << 10, TOPT_IN_ANY, ANSWER, TOPT, "expert-tensor", "N",                 \
       "searched", NULL, "GPUs that split each expert beside --expert, at most those of tensor parallelism (megatron)") \

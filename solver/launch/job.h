@@ -149,6 +149,14 @@ int topt_launch_torchrun(const struct job *j, struct sheet *s, struct topt_error
 int topt_launch_accelerate(const struct job *j, struct sheet *s, struct topt_error *err);
 int topt_launch_deepspeed(const struct job *j, struct sheet *s, struct topt_error *err);
 int topt_launch_megatron(const struct job *j, struct sheet *s, struct topt_error *err);
+int topt_launch_primus(const struct job *j, struct sheet *s, struct topt_error *err);
+
+/* Adds Megatron-LM's arguments for a plan, each after " \\\n    " with its values, as a shell reads them, and remarks to
+ * the sheet.  1; 0: those of the architecture are not among them; -1: refused. */
+int topt_launch_megatron_arguments(const struct job *j, struct topt_text *t,
+                                   struct sheet *s, struct topt_error *err);
+/* Adds the line for the number of the device's queues where it matters. */
+void topt_launch_megatron_queues(const struct job *j, struct topt_text *t);
 int topt_launch_torchtitan(const struct job *j, struct sheet *s, struct topt_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* megatron.c - Megatron-LM: arguments of pretrain_gpt.py.
+/* megatron.c - Megatron-LM: arguments of pretrain_gpt.py, which Primus reads as keys of a file (primus.c).
  *
  * Its data parallelism shards at most the optimizer state (the distributed optimizer).  The
  * arguments of the architecture are written where the model is a plain decoder; what Megatron
@@ -259,6 +259,12 @@ static const char *what_else(const struct job_model *m)
                         : m->other;
 }
 
+/* What refuses a plan here asks for it again as the framework that it is for. */
+static const char *again(const struct job *j)
+{
+    return strcmp(j->framework, "primus") ? "megatron" : j->framework;
+}
+
 static int check(const struct job *j, struct topt_error *err)
 {
     if (!is_text(&j->model))
@@ -267,30 +273,22 @@ static int check(const struct job *j, struct topt_error *err)
                                "and %.40s does not: %.50s",
                                j->name, what_else(&j->model));
     if (topt_job_trains_all(j, "Megatron-LM", err) ||
-        topt_job_splits(j, "megatron", 1, err))
+        topt_job_splits(j, again(j), 1, err))
         return -1;
     if (topt_job_sharers(j) > 1 && j->zero > 1)
         return topt_job_refuse(
-            j, "megatron", err,
+            j, again(j), err,
             "Megatron-LM shards optimizer states at most, and this plan "
             "has ZeRO-%lld",
             (long long)j->zero);
     if (j->low && !strcmp(j->low, "delayed") &&
         (strstr(j->modules, "moe_act") || strstr(j->modules, "layernorm")))
-        return topt_job_refuse(j, "megatron", err,
+        return topt_job_refuse(j, again(j), err,
                                "Megatron-LM recomputes no moe_act and layernorm beside "
                                "FP8 with delayed scaling");
-    if (j->pp > 1 && j->order != TOPT_ORDER_1F1B && j->order != TOPT_ORDER_INTERLEAVED &&
-        j->order != TOPT_ORDER_COMBINED)
-        return topt_job_refuse(j, "megatron", err, "Megatron-LM has no schedule %s%s",
-                               topt_order_name(j->order),
-                               j->order == TOPT_ORDER_COMBINED_V
-                                   ? "; its fork MindSpeed does: --schedules-method "
-                                     "dualpipev --moe-fb-overlap"
-                                   : "");
     if (j->precision == JOB_BF16)
         return topt_job_refuse(
-            j, "megatron", err,
+            j, again(j), err,
             "Megatron-LM keeps gradients and optimizer state of bf16 in "
             "f32");
     return 0;
@@ -355,30 +353,56 @@ static void remarks(const struct job *j, int written, struct sheet *s)
 /* How many queues the device has.  With one, kernels run in the order in which they are started, so that what is sent
  * runs beside the products that were started after it; arguments.py refuses tensor and context parallelism without,
  * up to Hopper.  Where passes of two micro-batches run as one, it would run after them. */
-static void write_queues(const struct job *j, struct topt_text *t)
+void topt_launch_megatron_queues(const struct job *j, struct topt_text *t)
 {
     int queues = topt_orders[j->order].pairs ? 32 : j->tp > 1 || j->cp > 1;
     if (queues)
         topt_text_add(t, "export CUDA_DEVICE_MAX_CONNECTIONS=%d\n", queues);
 }
 
+int topt_launch_megatron_arguments(const struct job *j, struct topt_text *t,
+                                   struct sheet *s, struct topt_error *err)
+{
+    struct job_latent l;
+    int plain = is_decoder(&j->model), latent = !plain && is_latent(j, &l);
+    if (check(j, err))
+        return -1;
+    write_parallel(j, t);
+    if (plain || latent)
+        write_model(j, latent ? &l : NULL, t);
+    remarks(j, plain || latent, s);
+    return plain || latent;
+}
+
+static int check_order(const struct job *j, struct topt_error *err)
+{
+    if (j->pp == 1 || j->order == TOPT_ORDER_1F1B || j->order == TOPT_ORDER_INTERLEAVED ||
+        j->order == TOPT_ORDER_COMBINED)
+        return 0;
+    return topt_job_refuse(
+        j, "megatron", err, "Megatron-LM has no schedule %s%s", topt_order_name(j->order),
+        j->order == TOPT_ORDER_COMBINED_V
+            ? "; its fork MindSpeed does: --schedules-method "
+              "dualpipev --moe-fb-overlap"
+        : topt_orders[j->order].splits ? "; AMD's Primus does (--framework primus)"
+                                       : "");
+}
+
 int topt_launch_megatron(const struct job *j, struct sheet *s, struct topt_error *err)
 {
     struct topt_text t = {0};
-    if (check(j, err))
+    if (check_order(j, err))
         return -1;
-    write_queues(j, &t);
+    topt_launch_megatron_queues(j, &t);
     /* arguments.py asks for it beside Transformer Engine 2.10 */
     if (j->offload >= JOB_HOST_MODULES)
         topt_text_add(&t, "export NVTE_CPU_OFFLOAD_V1=1\n");
     topt_job_start_torchrun(j, "torchrun", &t);
     topt_text_add(&t, " pretrain_gpt.py");
-    write_parallel(j, &t);
-    struct job_latent l;
-    int plain = is_decoder(&j->model), latent = !plain && is_latent(j, &l);
-    if (plain || latent)
-        write_model(j, latent ? &l : NULL, &t);
+    if (topt_launch_megatron_arguments(j, &t, s, err) < 0) {
+        topt_text_fini(&t);
+        return -1;
+    }
     topt_text_add(&t, " \\\n    \"$@\"\n");
-    remarks(j, plain || latent, s);
     return topt_sheet_file(s, "launch.sh", &t, err);
 }

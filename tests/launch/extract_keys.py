@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """extract_keys.py NAME SOURCE COMMIT DATE - the keys that a framework reads, from its source.
 
-NAME is torchrun, accelerate, deepspeed, megatron, torchtitan, hf or torchtune; SOURCE is the folder of its
+NAME is torchrun, accelerate, deepspeed, megatron, primus, torchtitan, hf or torchtune; SOURCE is the folder of its
 repository (of PyTorch, the folder that holds torch/; of transformers, the one that holds transformers/).  Nothing is imported: files are parsed.
 What is printed stands in solver/launch/keys/NAME.txt: a key a line, sorted, options with their
 dashes, members of nested configurations with dots, Python names with their modules and
@@ -14,7 +14,7 @@ import sys
 
 REPOSITORIES = {"torchrun": "pytorch/pytorch", "accelerate": "huggingface/accelerate",
                 "deepspeed": "deepspeedai/DeepSpeed", "megatron": "NVIDIA/Megatron-LM",
-                "torchtitan": "pytorch/torchtitan", "hf": "huggingface/transformers",
+                "primus": "AMD-AGI/Primus", "torchtitan": "pytorch/torchtitan", "hf": "huggingface/transformers",
                 "torchtune": "pytorch/torchtune"}
 
 
@@ -326,6 +326,21 @@ def torchtune(root):
                     with open(path, encoding="utf-8") as f:
                         found |= settings_of(f.read())
     return found | {"tune run"}
+
+
+# ---- Primus: keys of its presets, and of experiments ---------------------------------------------
+
+def primus(root):
+    found = set()
+    for room in ("modules", "models"):
+        folder = os.path.join(root, "primus/configs", room, "megatron")
+        for name in sorted(n for n in os.listdir(folder) if n.endswith(".yaml")):
+            with open(os.path.join(folder, name), encoding="utf-8") as f:
+                found.update(re.findall(r"^(\w+):", f.read(), re.M))
+    with open(os.path.join(root, "examples/megatron/configs/MI300X/llama2_7B-BF16-pretrain.yaml"), encoding="utf-8") as f:
+        for indent, key in re.findall(r"^( *)(\w+):", f.read(), re.M):
+            found.add({0: "", 2: "modules.", 4: "modules.pre_trainer."}.get(len(indent), "") + key)
+    return found | {"primus-cli direct", "train pretrain --config"}
 
 
 def main():

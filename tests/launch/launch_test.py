@@ -16,7 +16,8 @@ import sys
 import tempfile
 
 ROOT, TOPT = sys.argv[1], sys.argv[2]
-TARGETS = ("torchrun", "accelerate", "deepspeed", "megatron", "torchtitan", "hf", "torchtune")
+TARGETS = ("torchrun", "accelerate", "deepspeed", "megatron", "primus", "torchtitan", "hf", "torchtune")
+MEGATRON = ("megatron", "primus")  # of its arguments
 LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "tune")
 FRAMEWORK = {t: t for t in TARGETS} | dict.fromkeys(("torchrun", "accelerate", "hf", "torchtune"), "pytorch")
 SECTIONS = {"fsdp.json": "fsdp_config.", "accelerator.json": "accelerator_config."}
@@ -56,7 +57,7 @@ def plan_of(model, dp=1, tp=1, zero=0, recompute=False, steps=1, per_node=8, pre
         settings["overlap"] = overlap
     if low:
         settings["low"] = low
-    own = {"pytorch": "written", "deepspeed": "written", "megatron": "in-place", "torchtitan": "chunked"}
+    own = {"pytorch": "written", "deepspeed": "written", "megatron": "in-place", "primus": "in-place", "torchtitan": "chunked"}
     settings["loss_kernel"] = loss or own.get(framework, "fused")
     plan = {"format": "topt-plan/1", "id": "p-0123456789abcdef", "mode": "mini-time",
             "mesh": {"nodes": nodes, "gpus_per_node": ranks // nodes}, "settings": settings,
@@ -128,6 +129,22 @@ def keys_of_yaml(text):
             section = name
             found.add(name)
     return found
+
+
+def keys_of_experiment(text):
+    """Keys of Primus: overrides by themselves, those around them with dots."""
+    path, found = [], set()
+    for line in text.splitlines():
+        if m := re.match(r"( *)(\w+):", line):
+            path[len(m[1]) // 2:] = [m[2]]
+            found.add(m[2] if path[-2:-1] == ["overrides"] else ".".join(path))
+    return found
+
+
+def keys_of_primus(text):
+    """What its launcher is told."""
+    words = shlex.split(text.replace("\\\n", " ").splitlines()[-1])
+    return {" ".join(["primus-cli", words[1]]), " ".join(words[3:6])}
 
 
 def keys_of_json(value, prefix=""):
@@ -203,7 +220,9 @@ def keys_of(answer):
     found = set()
     for file in answer["files"]:
         name, text = file["name"], file["text"]
-        if name == "launch.sh":
+        if target == "primus":
+            found |= {(target, key) for key in (keys_of_primus if name == "launch.sh" else keys_of_experiment)(text)}
+        elif name == "launch.sh":
             found |= keys_of_command(text, target)
         elif name == "hostfile": # lines of hosts
             continue
@@ -260,9 +279,9 @@ def check_keys(models):
         written[target] += 1
         emitted |= keys_of(answer)
         pins.add((target, answer["pin"]["repository"], answer["pin"]["commit"], answer["pin"]["date"]))
-    for target in ("hf", "accelerate", "deepspeed", "megatron"):
+    for target in ("hf", "accelerate", "deepspeed", "megatron", "primus"):
         emitted |= keys_of(json.loads(launch(plan_of(models[0], 8, precision="fp16-mixed", framework=FRAMEWORK[target]), target).stdout))
-    for target, low in [("megatron", p) for p in ("delayed", "blockwise", "mxfp8", "nvfp4")]:
+    for target, low in [("megatron", p) for p in ("delayed", "blockwise", "mxfp8", "nvfp4")] + [("primus", p) for p in ("delayed", "mxfp8")]:
         emitted |= keys_of(json.loads(launch(plan_of(models[0], 8, low=low, framework=FRAMEWORK[target]), target).stdout))
     ok(min(written.values()) > 3 and refused > 5, f"{sum(written.values())} answers, {refused} refusals", written)
     ok(asked, "each refusal names what to ask instead")
@@ -530,8 +549,8 @@ def check_contexts(llama):
 
 def check_numbers(gpt, llama):
     files = {}
-    for target in TARGETS[:5]:
-        plan = plan_of(llama, 8, 2, 1 if target == "megatron" else 3, True, 2, framework=FRAMEWORK[target])
+    for target in TARGETS[:6]:
+        plan = plan_of(llama, 8, 2, 1 if target in MEGATRON else 3, True, 2, framework=FRAMEWORK[target])
         done = launch(plan, target)
         files[target] = {f["name"]: f["text"] for f in json.loads(done.stdout)["files"]}
     config = json.loads(files["deepspeed"]["ds_config.json"])
@@ -555,7 +574,7 @@ def check_numbers(gpt, llama):
     ok("--sequence-parallel" not in words and "enable_sequence_parallel = False" in files["torchtitan"]["topt_torchtitan.py"],
        "neither has sequence parallelism where the plan has none", words)
     for target, line in (("megatron", "--sequence-parallel "), ("torchtitan", "enable_sequence_parallel = True")):
-        plan = plan_of(llama, 8, 2, 1 if target == "megatron" else 3, framework=FRAMEWORK[target])
+        plan = plan_of(llama, 8, 2, 1 if target in MEGATRON else 3, framework=FRAMEWORK[target])
         plan["uniform"]["sequence_parallel"] = True
         text = launch(plan, target).stdout
         ok(line in text, f"{target}: {line} where the plan has it", text)
@@ -576,6 +595,60 @@ def check_numbers(gpt, llama):
        "of a plan for topt's own runtime the answer says so", done.stdout[:300])
 
 
+# Of YAML 1.1, as PyYAML reads them.
+SCALARS = ((r"true|false", lambda v: v == "true"), (r"-?\d+", int), (r"-?\d+\.\d*([eE][-+]\d+)?", float))
+
+
+def overrides_of(answer):
+    """The overrides of a Primus experiment, by key."""
+    text = next(f["text"] for f in answer["files"] if f["name"] == "primus.yaml")
+    found = {}
+    for key, value in re.findall(r"^      (\w+): (.*)$", text, re.M):
+        kind = next((k for pattern, k in SCALARS if re.fullmatch(pattern, value)), lambda v: v.strip('"'))
+        assert key not in found, key
+        found[key] = kind(value)
+    return found
+
+
+def check_primus(gpt, llama):
+    """Its experiment has Megatron-LM's arguments, what presets would set otherwise, and its own schedules."""
+    def both(model, *ranks, **more):
+        answers = {t: json.loads(launch(plan_of(model, *ranks, framework=t, **more), t).stdout) for t in MEGATRON}
+        return command_of(answers["megatron"]["files"][0]["text"]), overrides_of(answers["primus"])
+
+    words, found = both(llama, 8, 2, 1, steps=2, overlap="ddp")
+    options = [w for w in words[words.index("pretrain_gpt.py"):] if w.startswith("--")]
+    ok(set(found) == {w[2:].replace("-", "_") for w in options} - {"disable_bias_linear"} | {"add_bias_linear", "sequence_parallel"},
+       f"{len(found)} keys are Megatron-LM's arguments", found)
+    ok(found["tensor_model_parallel_size"] == 2 and found["norm_epsilon"] == 1e-05 and found["normalization"] == "RMSNorm" and
+       found["overlap_grad_reduce"] is True and found["swiglu"] is True and found["add_bias_linear"] is False and
+       found["hidden_dropout"] == 0.0 and found["sequence_parallel"] is False, "with their values, as YAML has them", found)
+    _, found = both(gpt, 4, 1, 0)
+    ok(found["use_distributed_optimizer"] is False and found["swiglu"] is False and found["add_bias_linear"] is True and
+       found["untie_embeddings_and_output_weights"] is False and found["bf16"] is True,
+       "what its presets set and the plan has not is said", found)
+    _, found = both(gpt, 4, 1, 0, precision="fp16-mixed")
+    ok(found["fp16"] is True and found["bf16"] is False, "fp16 in place of its bf16", found)
+    for schedule, chunks, name in (("zb-h1", 1, "zero-bubble"), ("zbv", 2, "zbv-formatted")):
+        plan = staged(plan_of(llama, 1, 8, steps=16, framework="primus"), [8, 8, 9, 7] if chunks == 1 else [4] * 8, chunks, schedule)
+        found = overrides_of(json.loads(launch(plan, "primus").stdout))
+        ok(found["patch_primus_pipeline"] is True and found["pp_algorithm"] == name and found["overlap_grad_reduce"] is False and
+           found["gradient_accumulation_fusion"] is True, f"schedule {schedule}: {name}", found)
+        ok(found["pipeline_model_parallel_size"] == 4 and
+           (found["pipeline_model_parallel_layout"] == "E" + "|".join("t" * n for n in (8, 8, 9, 7)) + "L" if chunks == 1 else
+            found["num_virtual_stages_per_pipeline_rank"] == 2), "... and its stages", found)
+    for schedule in ("1f1b", "zbv"):
+        plan = staged(plan_of(llama, 1, 8, steps=16), [8] * 4 if schedule == "1f1b" else [4] * 8, 1 if schedule == "1f1b" else 2, schedule)
+        done = launch(plan, "primus" if schedule == "1f1b" else "megatron")
+        ok("patch_primus" not in done.stdout if schedule == "1f1b" else done.returncode == 3 and "(--framework primus)" in done.stderr,
+           "1F1B is Megatron-LM's own, which has no zbv", done.stdout + done.stderr)
+    done = launch(staged(plan_of(llama, 1, 8, steps=16, framework="primus"), [4] * 8, 2, "dualpipev"), "primus")
+    ok(done.returncode == 3 and "no schedule dualpipev" in done.stderr, "a schedule that it has not is refused", done.stderr)
+    script = launch(plan_of(llama, 8, 2, 1, framework="primus"), "primus", "--sbatch").stdout
+    ok("export NNODES=2 GPUS_PER_NODE=8 MASTER_ADDR" in script and "primus.yaml" in script and "direct -- train pretrain --config" in script,
+       "one script for Slurm", script)
+
+
 def check_losses(gpt, llama):
     """What a target has a flag for, says of a script, or refuses."""
     for target, framework, loss, words in (
@@ -590,7 +663,7 @@ def check_losses(gpt, llama):
             ("torchtitan", "torchtitan", "fused", ("# differs: the loss is computed in chunks",)),
             ("torchtune", "pytorch", "chunked-saved", None), ("torchtune", "pytorch", "written", ("# differs: the loss is computed in chunks",))):
         pure = target == "torchtune"
-        plan = plan_of(llama if pure or target == "torchtitan" else gpt, 8, 1, 1 if target == "megatron" else 3, True,
+        plan = plan_of(llama if pure or target == "torchtitan" else gpt, 8, 1, 1 if target in MEGATRON else 3, True,
                        precision="bf16" if pure else "bf16-mixed", framework=framework, loss=loss)
         launch(plan, target)
         done = run("launch", "plan.json", "--for", target)
@@ -625,7 +698,7 @@ def check_optimizers(llama):
     for target, said in names.items():
         pure = target == "torchtune"
         for optimizer in (*script, "adamw_bf16", "nosuch"):
-            plan = plan_of(llama, 4, 1, 1 if target == "megatron" else 3 if target in ("torchtitan", "torchtune") else 0,
+            plan = plan_of(llama, 4, 1, 1 if target in MEGATRON else 3 if target in ("torchtitan", "torchtune") else 0,
                            precision="bf16" if pure else "bf16-mixed", framework=FRAMEWORK.get(target), optimizer=optimizer)
             done = launch(plan, target)
             if optimizer in said:
@@ -659,7 +732,7 @@ def check_trainers(gpt, llama):
        "full_finetune_distributed --config llama3_1/8B_full" in " ".join(words) and words[-1] == "$@", "torchtune's line", words)
     half = {target: launch(plan_of(gpt, 8, precision="fp16-mixed", framework=FRAMEWORK[target]), target) for target in TARGETS}
     texts = {t: {f["name"]: f["text"] for f in json.loads(h.stdout)["files"]} for t, h in half.items() if h.returncode == 0}
-    ok(set(texts) == {"torchrun", "hf", "accelerate", "deepspeed", "megatron"}, "fp16 by those that scale the loss", {t: h.stderr for t, h in half.items()})
+    ok(set(texts) == {"torchrun", "hf", "accelerate", "deepspeed", "megatron", "primus"}, "fp16 by those that scale the loss", {t: h.stderr for t, h in half.items()})
     ok("--fp16 True" in texts["hf"]["launch.sh"] and "mixed_precision: fp16" in texts["accelerate"]["accelerate.yaml"] and
        " --fp16" in "\n".join(texts["megatron"].values()) and "--bf16" not in str(texts["megatron"]) and
        any('"fp16": {' in text and '"bf16"' not in text for text in texts["deepspeed"].values()) and
@@ -670,7 +743,7 @@ def check_trainers(gpt, llama):
            for t in TARGETS for p in ("delayed", "tensorwise", "rowwise", "blockwise", "mxfp8", "nvfp4")}
     texts = {k: "\n".join(f["text"] for f in json.loads(d.stdout)["files"]) + "\n".join(json.loads(d.stdout)["script"])
              for k, d in low.items() if d.returncode == 0}
-    ok(set(texts) == {("megatron", p) for p in ("delayed", "tensorwise", "blockwise", "mxfp8", "nvfp4")} |
+    ok(set(texts) == {(t, p) for t in MEGATRON for p in ("delayed", "tensorwise", "blockwise", "mxfp8", "nvfp4")} - {("primus", "nvfp4")} |
        {("torchrun", p) for p in ("tensorwise", "rowwise", "mxfp8")} | {("torchtitan", p) for p in ("rowwise", "mxfp8", "nvfp4")},
        "few bits by those that have them", {k: d.stderr for k, d in low.items()})
     ok("--fp8-format hybrid --fp8-recipe delayed" in texts["megatron", "delayed"] and "--bf16" in texts["megatron", "delayed"] and
@@ -944,6 +1017,7 @@ def main():
         moe = model_of(f"{ROOT}/deploy/quickstart/moe.json", 32, 64)
         cnn = model_of(f"{ROOT}/deploy/quickstart/cnn.json", 32, 1)
         check_numbers(gpt, llama)
+        check_primus(gpt, llama)
         check_stages(llama)
         check_components(llama)
         check_replicas(llama)

@@ -115,6 +115,20 @@ enum { HOST_NS = 8000 };
     [TOPT_OFFER_ACTIVATIONS] = {.away = TOPT_OFFLOAD_ACTIVATIONS, .levels = ALL}
 #define MODULE(name, word)                                                               \
     [TOPT_OFFER_##name] = {.away = TOPT_OFFLOAD_OF(name), .levels = ALL, .keeps = 2},
+#define ON_HOST_STATES                                                                   \
+    [TOPT_OFFER_OPTIMIZER] = {.away = TOPT_OFFLOAD_STATE, .levels = STATE, .part = STATE}
+#define MEGATRON_ORDERS                                                                  \
+    (1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED | 1 << TOPT_ORDER_COMBINED)
+#define MEGATRON                                                                         \
+    .gradient_f16 = 1, .zero = NONE | STATE,                                             \
+    .level = {"data parallel", "data parallel with the distributed optimizer"},          \
+    .tensor = TOPT_TENSOR_NODE, .rules = &topt_tensor_megatron,                          \
+    .pipeline_levels = NONE | STATE, .empty_chunks = 1, .replica_levels = STATE,         \
+    .recompute_first = 1, .expert_levels = NONE | STATE, .expert_tensor = 1,             \
+    .context = TOPT_CONTEXT_RING | TOPT_CONTEXT_HEADS,                                   \
+    .regather = TOPT_REGATHER_PRODUCTS, .vocab_multiple = 128, .gradient_f32 = 1,        \
+    .overlap = TOPT_OVERLAP_DDP, .losses = IN_PLACE | FUSED, .loss = TOPT_LOSS_IN_PLACE, \
+    SEARCHED, PYTORCH, .positions_first = 1, .engine = 1
 static const struct topt_framework frameworks[] = {
     {.name = "pytorch",
      .title = "PyTorch (DDP, FSDP2)",
@@ -188,36 +202,15 @@ static const struct topt_framework frameworks[] = {
      .source = "github.com/NVIDIA/Megatron-LM d98e8a6 (2026-08-22)",
      .precisions = SCALED | ENGINE,
      .low_params = ~0,
-     .gradient_f16 = 1,
-     .zero = NONE | STATE,
-     .level = {"data parallel", "data parallel with the distributed optimizer"},
-     .tensor = TOPT_TENSOR_NODE,
-     .rules = &topt_tensor_megatron,
-     .pipeline_orders = 1 << TOPT_ORDER_1F1B | 1 << TOPT_ORDER_INTERLEAVED |
-                        1 << TOPT_ORDER_COMBINED | 1 << TOPT_ORDER_COMBINED_V,
+     .pipeline_orders = MEGATRON_ORDERS | 1 << TOPT_ORDER_COMBINED_V,
      .fork_orders = 1 << TOPT_ORDER_COMBINED_V, /* MindSpeed (gitee.com/ascend) */
-     .pipeline_levels = NONE | STATE,
-     .empty_chunks = 1,
-     .replica_levels = STATE,
      .can_modules = TOPT_MODULE_OP - 2,
-     .recompute_first = 1,
-     .expert_levels = NONE | STATE,
-     .expert_tensor = 1,
      .deepep = 1,
-     .context = TOPT_CONTEXT_RING | TOPT_CONTEXT_HEADS,
-     .regather = TOPT_REGATHER_PRODUCTS,
-     .vocab_multiple = 128,
-     .gradient_f32 = 1,
-     .overlap = TOPT_OVERLAP_DDP,
-     .losses = IN_PLACE | FUSED,
-     .loss = TOPT_LOSS_IN_PLACE,
      .software = {{2024, TOPT_ATTENTION_CUDNN, 0, 1, 0, TOPT_MERGE_FUSED},
                   {0, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_SCORES, 0, 0,
                    TOPT_MERGE_FUSED}},
      .cuda_graphs = 1,
-     .offers = {[TOPT_OFFER_OPTIMIZER] = {.away = TOPT_OFFLOAD_STATE,
-                                          .levels = STATE,
-                                          .part = STATE},
+     .offers = {ON_HOST_STATES,
                 [TOPT_OFFER_ACTIVATIONS] = {.away = TOPT_OFFLOAD_ACTIVATIONS,
                                             .levels = ALL,
                                             .keeps = 1},
@@ -226,10 +219,17 @@ static const struct topt_framework frameworks[] = {
      .muon = TOPT_MUON_WHOLE,
      .low_attention = 1 << TOPT_LOW_DELAYED | 1 << TOPT_LOW_TENSORWISE |
                       1 << TOPT_LOW_MXFP8 | 1 << TOPT_LOW_NVFP4,
-     SEARCHED,
-     PYTORCH,
-     .positions_first = 1,
-     .engine = 1},
+     MEGATRON},
+    {.name = "primus",
+     .title = "Primus (Megatron-LM)",
+     .source = "github.com/AMD-AGI/Primus fd1eeab (2026-08-22)",
+     .precisions = SCALED | (ENGINE & ~(1 << NVFP4)),
+     .low_params = ~(1 << TOPT_LOW_MXFP8),
+     .pipeline_orders = MEGATRON_ORDERS | 1 << TOPT_ORDER_ZB_H1 | 1 << TOPT_ORDER_ZBV,
+     .apart_waits = 1,
+     .software = {{0, TOPT_ATTENTION_FLASH2, 0, 1, 0, TOPT_MERGE_FUSED}},
+     .offers = {ON_HOST_STATES},
+     MEGATRON},
     {.name = "torchtitan",
      .title = "torchtitan",
      .source = "github.com/pytorch/torchtitan b5bcd76 (2026-08-21)",

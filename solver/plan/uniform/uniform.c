@@ -91,7 +91,7 @@ static int serves(const struct costs *x, const struct topt_costing *k)
     return x->of && x->mesh == k->mesh && x->model == k->model &&
            a->micro_batches == b->micro_batches && a->tables == b->tables &&
            a->table_shards == b->table_shards && a->rest_f32 == b->rest_f32 &&
-           a->ring == b->ring && a->merge == b->merge &&
+           a->ring == b->ring && a->merge == b->merge && a->overlap == b->overlap &&
            a->unsharded_sums == b->unsharded_sums;
 }
 

@@ -1,0 +1,192 @@
+/* primus.c - Primus, which trains by Megatron-LM on AMD's GPUs: an experiment in YAML, and its launcher.
+ *
+ * The overrides of the experiment are Megatron-LM's arguments by the names of their variables (--tensor-model-parallel-size
+ * is tensor_model_parallel_size), on top of presets that set some which Megatron-LM itself leaves out: these are written
+ * though the plan has them not (primus/configs/modules/megatron/pre_trainer.yaml, models/megatron/language_model.yaml of
+ * AMD-AGI/Primus at fd1eeab).  Schedules that make gradients of parameters apart are Primus's own
+ * (core/pipeline_parallel/scheduler/algorithms), beside which gradients are reduced after all passes
+ * (docs_deprecated/tech_blogs/primus_pipeline/primus_pipeline.md). */
+#include "job.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Options whose key is not their own name; with a value of their own where they have none. */
+static const struct renamed {
+    const char *option, *key, *value;
+} renamed[] = {
+    {"--disable-bias-linear", "add_bias_linear", "false"},
+    {"--fp8-format", "fp8", NULL},
+    {"--microbatch-group-size-per-virtual-pipeline-stage",
+     "microbatch_group_size_per_vp_stage", NULL},
+};
+
+/* Presets set these. */
+static const struct preset {
+    const char *key, *otherwise;
+    int of_model; /* of the architecture */
+} presets[] = {
+    {"sequence_parallel", "false", 0},
+    {"use_distributed_optimizer", "false", 0},
+    {"bf16", "false", 0},
+    {"add_bias_linear", "true", 1},
+    {"swiglu", "false", 1},
+    {"untie_embeddings_and_output_weights", "false", 1},
+};
+enum { PRESETS = sizeof presets / sizeof *presets };
+
+/* The next word of a shell's arguments, quotes left out; its length, 0 at the end. */
+static size_t next_word(const char **at, const char **word)
+{
+    const char *p = *at + strspn(*at, " \\\n");
+    int quoted = *p == '\'';
+    *word = p + quoted;
+    size_t n = strcspn(*word, quoted ? "'" : " \n");
+    *at = *word + n + quoted;
+    return n;
+}
+
+static int is(const char *word, size_t n, const char *of)
+{
+    return strlen(of) == n && !memcmp(word, of, n);
+}
+
+/* A scalar of YAML 1.1, where 1e-05 would be a text. */
+static void put_value(const char *word, size_t n, struct topt_text *t)
+{
+    int plain = 1, number = isdigit((unsigned char)*word);
+    for (size_t i = 0; i < n; i++)
+        plain = plain && (isalnum((unsigned char)word[i]) || strchr("._-", word[i]));
+    const char *e = number && plain ? memchr(word, 'e', n) : NULL;
+    int whole = e && !memchr(word, '.', (size_t)(e - word));
+    if (whole)
+        topt_text_add(t, "%.*s.0%.*s", (int)(e - word), word,
+                      (int)(n - (size_t)(e - word)), e);
+    else
+        topt_text_add(t, plain ? "%.*s" : "\"%.*s\"", (int)n, word);
+}
+
+static void put_key(const char *option, size_t n, struct topt_text *t)
+{
+    for (size_t i = 2; i < n; i++)
+        topt_text_add(t, "%c", option[i] == '-' ? '_' : option[i]);
+}
+
+/* A line of the overrides for each option; bits of 'presets' that they set. */
+static int put_options(const char *arguments, struct topt_text *t)
+{
+    const char *option, *value, *at = arguments;
+    int set = 0;
+    for (size_t n = next_word(&at, &option), v; n; option = value, n = v) {
+        const struct renamed *r = renamed;
+        const struct renamed *end = r + sizeof renamed / sizeof *renamed;
+        while (r < end && !is(option, n, r->option))
+            r++;
+        topt_text_add(t, "      ");
+        size_t from = t->len;
+        if (r < end)
+            topt_text_add(t, "%s", r->key);
+        else
+            put_key(option, n, t);
+        for (int i = 0; i < PRESETS && t->s; i++)
+            set |= is(t->s + from, t->len - from, presets[i].key) << i;
+        topt_text_add(t, ": ");
+        v = next_word(&at, &value);
+        int has = v && !(v > 2 && !memcmp(value, "--", 2));
+        if (has) {
+            put_value(value, v, t);
+            v = next_word(&at, &value);
+        } else {
+            topt_text_add(t, "%s", r < end && r->value ? r->value : "true");
+        }
+        topt_text_add(t, "\n");
+    }
+    return set;
+}
+
+/* The schedule of its own that the plan has, by its name there; NULL: Megatron-LM's are the same. */
+static const char *algorithm(const struct job *j)
+{
+    return j->pp == 1                     ? NULL
+           : j->order == TOPT_ORDER_ZB_H1 ? "zero-bubble"
+           : j->order == TOPT_ORDER_ZBV   ? "zbv-formatted"
+                                          : NULL;
+}
+
+static int check(const struct job *j, struct topt_error *err)
+{
+    if (j->pp > 1 && !algorithm(j) && j->order != TOPT_ORDER_1F1B &&
+        j->order != TOPT_ORDER_INTERLEAVED && j->order != TOPT_ORDER_COMBINED)
+        return topt_job_refuse(j, "primus", err, "Primus has no schedule %s",
+                               topt_order_name(j->order));
+    return j->per_node ? 0
+                       : topt_job_refuse(j, "primus", err,
+                                         "Primus takes one number of GPUs for all nodes");
+}
+
+/* What Primus's own schedules run with. */
+static void put_schedule(const struct job *j, struct topt_text *t)
+{
+    const char *name = algorithm(j);
+    if (name)
+        topt_text_add(t,
+                      "      patch_primus_pipeline: true\n"
+                      "      pp_algorithm: %s\n"
+                      "      overlap_grad_reduce: false\n"
+                      "      overlap_param_gather: false\n"
+                      "      no_persist_layer_norm: true\n"
+                      "      create_attention_mask_in_dataloader: false\n"
+                      "      gradient_accumulation_fusion: true\n",
+                      name);
+}
+
+static int write_experiment(const struct job *j, struct sheet *s, struct topt_error *err)
+{
+    struct topt_text t = {0}, arguments = {0};
+    int whole = topt_launch_megatron_arguments(j, &arguments, s, err);
+    if (whole < 0 || arguments.oom) {
+        topt_text_fini(&arguments);
+        return whole < 0 ? -1
+                         : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
+    }
+    topt_text_add(&t,
+                  "# The plan %s.\nwork_group: ${PRIMUS_TEAM:topt}\n"
+                  "user_name: ${PRIMUS_USER:root}\nexp_name: ${PRIMUS_EXP_NAME:",
+                  j->id);
+    topt_job_put_name(j->name, &t);
+    topt_text_add(&t, "}\nworkspace: ${PRIMUS_WORKSPACE:./output}\n\nmodules:\n"
+                      "  pre_trainer:\n    framework: megatron\n"
+                      "    config: pre_trainer.yaml\n    model: language_model.yaml\n"
+                      "    overrides:\n");
+    int set = put_options(arguments.s, &t);
+    for (int i = 0; i < PRESETS; i++)
+        if (!(set >> i & 1) && (whole || !presets[i].of_model))
+            topt_text_add(&t, "      %s: %s\n", presets[i].key, presets[i].otherwise);
+    put_schedule(j, &t);
+    topt_text_fini(&arguments);
+    if (!whole)
+        topt_sheet_script(s, "name the model's preset in primus.yaml, in place of "
+                             "language_model.yaml");
+    return topt_sheet_file(s, "primus.yaml", &t, err);
+}
+
+int topt_launch_primus(const struct job *j, struct sheet *s, struct topt_error *err)
+{
+    struct topt_text t = {0};
+    if (check(j, err))
+        return -1;
+    topt_sheet_script(s, "start launch.sh in Primus's folder, in its container (or with "
+                         "PRIMUS=primus-cli where it is installed); arguments are as "
+                         "--train_iters 1000 --train_data_path PATH");
+    topt_job_here(&t);
+    topt_launch_megatron_queues(j, &t);
+    topt_job_put_node(j, &t);
+    topt_text_add(&t, "export NNODES=%lld GPUS_PER_NODE=%lld%s%s\n", (long long)j->nodes,
+                  (long long)j->per_node, j->components > 1 ? " NODE_RANK=\"$node\"" : "",
+                  j->nodes > 1 ? " MASTER_ADDR MASTER_PORT=\"${MASTER_PORT:-29500}\""
+                               : "");
+    topt_text_add(&t, "\"${PRIMUS:-./primus-cli}\" direct -- train pretrain --config "
+                      "\"$here/primus.yaml\" \"$@\"\n");
+    return topt_sheet_file(s, "launch.sh", &t, err) || write_experiment(j, s, err) ? -1
+                                                                                   : 0;
+}
