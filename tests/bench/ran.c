@@ -423,6 +423,8 @@ static void cost_on(const struct row *r, struct topt_grid_search *s, struct ran 
     d.virtual_stages = r->virtual > 1 ? (int)r->virtual : 1;
     d.order = row_uses(r, "dualpipe")         ? TOPT_ORDER_COMBINED_V
               : row_uses(r, "expert-overlap") ? TOPT_ORDER_COMBINED
+              : row_uses(r, "zb-h1")          ? TOPT_ORDER_ZB_H1
+              : row_uses(r, "zbv")            ? TOPT_ORDER_ZBV
               : r->virtual > 1                ? TOPT_ORDER_INTERLEAVED
                                               : TOPT_ORDER_1F1B;
     if (topt_grid_costing(s, &d, &k, &err))

@@ -153,6 +153,12 @@ static const struct mechanism {
     /* Stages wait for what they send: each step of PyTorch's multi-stage schedules ends with its sends and receives up to
      * 2.9 (PipelineScheduleMulti of torch/distributed/pipelining/schedules.py). */
     {"sends-wait", NULL, 1},
+    /* Schedules of these names. */
+    {"zb-h1", NULL, 1},
+    {"zbv", NULL, 1},
+    /* All rates of the profile are from data sheets or assumed, and no run on the device told more yet: a time says how far
+     * these are off.  Times of one job beside each other are held all the same. */
+    {"assumed-rates", NULL, 0},
     {"fp8", in_eight_bits, 0},
     {"adapters-tensor", with_adapters_split, 0},
     {"async-tensor", NULL, 1},
@@ -585,6 +591,10 @@ void row_add_plan(const struct row *r, struct topt_text *to)
         topt_text_add(to, ", %d stages", (int)r->pipeline);
     if (r->virtual > 1)
         topt_text_add(to, " of %d parts each", (int)r->virtual);
+    static const char *const schedules[] = {"zb-h1", "zbv"};
+    for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++)
+        if (row_uses(r, schedules[i]))
+            topt_text_add(to, ", schedule %s", schedules[i]);
     if (r->context > 1)
         topt_text_add(to, ", positions over %d", (int)r->context);
     if (r->expert > 1)

@@ -753,6 +753,54 @@ static void print_uncosted(void)
         rows);
 }
 
+/* Is the row held beside others of its job, since it needs rates and nothing else? */
+static int is_beside(const struct row *r)
+{
+    return row_uses(r, "assumed-rates") && !row_uses(r, "schedule") && row_seconds(r) > 0;
+}
+
+/* The next row of the same job whose times are held beside the first's alone; m->rows.n: there is none. */
+static int next_beside(const struct measured *m, int first, int i)
+{
+    const struct row *row = m->rows.row;
+    for (; i < m->rows.n; i++)
+        if (is_beside(&row[i]) && !strcmp(row[i].job, row[first].job))
+            break;
+    return i;
+}
+
+static void print_job_beside(const struct measured *m, int first)
+{
+    const struct row *row = m->rows.row;
+    double seen = row_seconds(&row[first]), of_first = 0;
+    for (int i = first; i < m->rows.n; i = next_beside(m, first, i + 1)) {
+        struct ran x = ran_of(&row[i]);
+        of_first = i == first ? predicted(&x) : of_first;
+        printf("| %s | ", row[i].model);
+        row_print_plan(&row[i]);
+        printf(" | %.3f | %.3f | %.2f |\n", row_seconds(&row[i]) / seen,
+               predicted(&x) / of_first, row_seconds(&row[i]) / predicted(&x));
+    }
+}
+
+/* Runs on devices of which no rate was measured: how long plans of one job take beside each other. */
+static void print_beside(const json_t *texts)
+{
+    const struct measured *m = &files[LATER];
+    printf(
+        "## Plans beside each other\n\n"
+        "Runs on devices whose rates are all from data sheets or assumed. Their times "
+        "are in no figure above; those of one job are\nset beside its first plan's, "
+        "and the last column says how often longer a step took than by these rates.\n\n"
+        "| model | plan | time beside the first, measured | predicted | measured, times "
+        "predicted |\n|---|---|---|---|---|\n");
+    for (int i = m->all.n; i < m->rows.n; i++)
+        if (is_beside(&m->rows.row[i]) && next_beside(m, i, 0) == i) {
+            print_job_beside(m, i);
+            printf("\n%s.\n\n", text_of(texts, m->rows.row[i].group, "source"));
+        }
+}
+
 static const char send[] =
     "## How to send a row in\n\n"
     "A run of your own is one line of `tests/bench/rows/later.csv`. The first line of "
@@ -792,6 +840,7 @@ static void print_document(const json_t *texts)
     print_groups(&files[LATER].all, texts);
     print_groups(&files[TESTS].all, texts);
     print_group_table();
+    print_beside(texts);
     print_uncosted();
     fputs(send, stdout);
     print_collectives();
