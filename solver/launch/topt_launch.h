@@ -1,7 +1,7 @@
 /* topt_launch.h - a plan as the command or the configuration file of the framework that trains.
  *
  * A target is a program that starts training: torchrun, accelerate, deepspeed, megatron,
- * torchtitan; and topt's own runtime.  Only plans that make one choice for the whole model
+ * primus, torchtitan; and topt's own runtime.  Only plans that make one choice for the whole model
  * ("uniform") can be said to the others.  Every key that is written stands in keys/NAME.txt, a
  * list extracted from the pinned source of that framework.
  * Thread safety: reentrant; documents are only read. */

@@ -154,28 +154,37 @@ static int find_bytes(struct topt_stage_state *x, int chunk, struct topt_chunk *
     return 0;
 }
 
-/* The bytes that a chunk keeps until it makes the gradients of parameters: the gradients of the outputs of operators with
- * parameters, in few bits where products are. */
-static int64_t weights_bytes(const struct topt_stage_state *x, int chunk)
+/* The bytes of an operator with parameters that wait until their gradients are made: the gradient of its output and, where
+ * that is all that waits, its operands, in few bits where products are. */
+static int64_t waiting_bytes(const struct topt_stage_state *x, int i)
 {
-    int first = x->cut[chunk], last = x->cut[chunk + 1];
-    const struct topt_model *m = x->t->model;
     const struct topt_settings *s = x->t->settings;
-    int64_t bytes = 0;
-    for (int i = x->t->units.at[first].op; i < x->t->units.at[last].op; i++) {
-        const struct topt_op *o = &m->op[i];
-        if (!(topt_op_parameters(o) > 0))
-            continue;
-        struct topt_shape shape = topt_operand_shape(o, o->output);
-        struct topt_layout l =
-            topt_grad_layout(o, o->output, &x->strategy->config[i], x->t->mesh);
-        int64_t of_logits = i >= m->head && i < m->loss;
-        int64_t of = topt_block_bytes(x->t->mesh, s, &shape, &l, TOPT_ELEM_REAL);
-        bytes += topt_low_runs(s, m, i) && !s->low_apart
-                     ? topt_permille(of, topt_low_cast_permille(s))
-                     : of / (of_logits ? topt_loss_chunks(s->loss) : 1);
+    const struct topt_model *m = x->t->model;
+    const struct topt_op *o = &m->op[i];
+    const struct topt_config *c = &x->strategy->config[i];
+    int64_t of_logits = i >= m->head && i < m->loss, bytes = 0;
+    for (int k = 0; k < o->spec->noperands && topt_op_parameters(o) > 0; k++) {
+        struct topt_shape shape = topt_operand_shape(o, k);
+        struct topt_layout l = k == o->output ? topt_grad_layout(o, k, c, x->t->mesh)
+                                              : topt_value_layout(o, k, c, x->t->mesh);
+        if (k == o->output || (s->operands_wait && o->operand[k].role == TOPT_INPUT))
+            bytes += topt_block_bytes(x->t->mesh, s, &shape, &l, TOPT_ELEM_REAL);
     }
-    return topt_with_allocator(s, bytes);
+    return topt_low_runs(s, m, i) && !s->low_apart
+               ? topt_permille(bytes, topt_low_cast_permille(s))
+               : bytes / (of_logits ? topt_loss_chunks(s->loss) : 1);
+}
+
+/* The bytes that a chunk holds more, or less, from the first part of its backward pass to the second, which makes the
+ * gradients of parameters, than it has kept until then. */
+static int64_t weights_bytes(const struct topt_stage_state *x, int chunk, int64_t kept)
+{
+    const struct topt_stage_units *u = &x->t->units;
+    int64_t bytes = 0;
+    for (int i = u->at[x->cut[chunk]].op; i < u->at[x->cut[chunk + 1]].op; i++)
+        bytes += waiting_bytes(x, i);
+    bytes = topt_with_allocator(x->t->settings, bytes);
+    return x->t->settings->operands_wait ? bytes - kept : bytes;
 }
 
 /* The second part of a backward pass, which makes the gradients of parameters. */
@@ -185,7 +194,7 @@ static int find_weights(struct topt_stage_state *x, int chunk, struct topt_chunk
     if (parts_ns(x, chunk, BACKWARD | NO_WEIGHTS, &inputs, &late))
         return -1;
     c->weights_ns = topt_max(c->ns[1] - inputs, (int64_t)0);
-    c->weights_kept = weights_bytes(x, chunk);
+    c->weights_kept = weights_bytes(x, chunk, c->kept);
     return 0;
 }
 

@@ -142,7 +142,8 @@ static void plan_dualpipe_v(const struct topt_order_shape *p, int stage,
  * 2019).  Those that make gradients of parameters apart are as torch/distributed/pipelining/schedules.py
  * of PyTorch has them at 00722e6 (ScheduleInterleavedZeroBubble, which of one chunk is ZB-H1 of Qi et al. 2023;
  * ScheduleZBVZeroBubble; ScheduleDualPipeV, after github.com/deepseek-ai/DualPipe): what is sent goes
- * beside what is computed, and a forward and a backward pass of DualPipeV run one after the other.  Combined 1F1B
+ * beside what is computed, and a forward and a backward pass of DualPipeV run one after the other; AMD-AGI/Primus has the
+ * same ZB-H1 and ZBV at fd1eeab (zero-bubble, zbv-formatted).  Combined 1F1B
  * is Megatron-LM's --overlap-moe-expert-parallel-comm (core/pipeline_parallel/combined_1f1b.py at d98e8a6); the same of
  * DualPipeV's pairs is what DualPipeV is made for: DualPipe over 2p ranks (DeepSeek-AI, DeepSeek-V3, 2024) is two mirrored
  * copies of it over p each. */

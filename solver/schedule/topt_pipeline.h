@@ -21,7 +21,7 @@ struct topt_chunk {
     int64_t ns[2];        /* of a pass forward, backward */
     int64_t weights_ns;   /* ... of the latter, gradients of parameters */
     int64_t kept;         /* bytes from its forward to its backward */
-    int64_t weights_kept; /* more between the two parts of its backward pass */
+    int64_t weights_kept; /* more, or less, between the two parts of its backward pass */
     int64_t during[2][TOPT_HELD_COUNT]; /* more bytes while it goes forward, backward */
 };
 

@@ -787,13 +787,13 @@ static void print_job_beside(const struct measured *m, int first)
 static void print_beside(const json_t *texts)
 {
     const struct measured *m = &files[LATER];
-    printf(
-        "## Plans beside each other\n\n"
-        "Runs on devices whose rates are all from data sheets or assumed. Their times "
-        "are in no figure above; those of one job are\nset beside its first plan's, "
-        "and the last column says how often longer a step took than by these rates.\n\n"
-        "| model | plan | time beside the first, measured | predicted | measured, times "
-        "predicted |\n|---|---|---|---|---|\n");
+    printf("## Plans beside each other\n\n"
+           "Runs on devices whose rates are all from data sheets or assumed. Their times "
+           "are in no figure above; those of one job are\nset beside its first plan's, "
+           "and the last column says how many times as long a step took as these rates "
+           "say.\n\n"
+           "| model | plan | time beside the first, measured | predicted | measured / "
+           "predicted |\n|---|---|---|---|---|\n");
     for (int i = m->all.n; i < m->rows.n; i++)
         if (is_beside(&m->rows.row[i]) && next_beside(m, i, 0) == i) {
             print_job_beside(m, i);

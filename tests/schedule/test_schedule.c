@@ -424,7 +424,7 @@ static void test_uneven(void)
                 p.chunk[c].ns[k] = 1 + draw(50);
             p.chunk[c].weights_ns = draw((int)p.chunk[c].ns[1] + 1);
             p.chunk[c].kept = draw(20);
-            p.chunk[c].weights_kept = draw(9);
+            p.chunk[c].weights_kept = draw(9 + (int)p.chunk[c].kept) - p.chunk[c].kept;
         }
         for (int s = 0; s < stages; s++)
             p.end_ns[s] = draw(100);

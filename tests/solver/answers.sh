@@ -200,6 +200,14 @@ zero="38b.json --hw h100-80-dgx --batch 256 --seq 4096 --gpus 64"
     ! "$topt" plan $zero --framework megatron --schedule zbv >out 2>err && grep -q 'megatron has no zbv; it has 1f1b, interleaved-1f1b, combined-1f1b or combined-dualpipev' err &&
     ! "$topt" plan $zero --framework torchtitan --schedule zbv --virtual-stages 3 >out 2>err && grep -q 'zbv has 2 chunks a stage' err
 check "a schedule that is asked for: $(cat err)"
+# Primus has two of them, beside whose passes it reduces nothing and holds operands of products alone.
+"$topt" plan $zero --framework primus --pipeline 4 --schedule zb-h1 --degrees tp=4,mbs=1 -o zb.json >out 2>err &&
+    jq -e '.settings.overlap == null and .settings.operands_wait and .uniform.schedule == "zb-h1"' zb.json >out &&
+    "$topt" simulate zb.json --json >out 2>err && jq 'del(.settings.operands_wait)' zb.json >kept.json && "$topt" simulate kept.json --json >kept 2>err &&
+    [ "$(jq '.stages[3].memory_bytes' out)" -lt "$(jq '.stages[3].memory_bytes' kept)" ] && [ "$(jq .time_ns out)" -eq "$(jq .time_ns kept)" ] &&
+    "$topt" plan $zero --framework primus --pipeline 4 --schedule 1f1b --degrees tp=4,mbs=1 --json >out 2>err && holds '.plan.settings.overlap == "ddp"' &&
+    ! "$topt" plan $zero --framework primus --schedule dualpipev >out 2>err && grep -q 'primus has no dualpipev; it has 1f1b, interleaved-1f1b, zb-h1, zbv or combined-1f1b' err
+check "what Primus does beside schedules of its own: $(cat err)"
 "$topt" plan $zero --framework pytorch --json >all 2>err && "$topt" plan $zero --framework pytorch --shard-ranks 16 --json >out 2>err &&
     holds '.uniform.shard == 16 and .uniform.dp > 16 and (.strategy | test("over 16 GPUs x . replicas"))' &&
     [ "$(jq .time_ns out)" -gt "$(jq .time_ns all)" ]

@@ -22,8 +22,8 @@
 
 enum { MODELS = TOPT_TEST_SIZE_FROM(48, 12), FACTORS = 8 };
 
-static const char *const frameworks[] = {"pytorch", "deepspeed", "megatron", "torchtitan",
-                                         "topt"};
+static const char *const frameworks[] = {"pytorch",    "deepspeed", "megatron",
+                                         "torchtitan", "primus",    "topt"};
 enum { FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
 
 /* ---- models ---------------------------------------------------------------------------- */

@@ -55,15 +55,15 @@ static struct topt_hw *make_cluster(uint64_t *seed, int larger)
 /* A problem; whoever asks destroys model and cluster. */
 static int make_problem(uint64_t number, struct topt_request *r)
 {
-    static const char *const frameworks[] = {"pytorch", "deepspeed", "megatron",
-                                             "torchtitan", "topt"};
+    static const char *const frameworks[] = {"pytorch",    "deepspeed", "megatron",
+                                             "torchtitan", "primus",    "topt"};
     static const char *const counts[] = {"whole", "pow2", "any", "nodes"};
     uint64_t seed = number * 104729 + 17;
     struct topt_error err = {0};
     const char *field;
     struct topt_query w = {.mode = "mini-parallelism", .space = "uniform"};
     strcpy(w.precision, number % 3 ? "f32" : "");
-    strcpy(w.framework, frameworks[random_below(&seed, 5)]);
+    strcpy(w.framework, frameworks[random_below(&seed, 6)]);
     strcpy(w.counts, counts[random_below(&seed, 4)]);
     w.tensor_parallel = random_below(&seed, 3) == 0;
     topt_request_init(r);

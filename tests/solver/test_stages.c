@@ -323,7 +323,7 @@ static int is_lean(struct topt_planning *m, const struct topt_best *b,
 static void ask(uint64_t number, const struct topt_hw *hw, const struct topt_hw *groups,
                 struct found *ret)
 {
-    static const char *const frameworks[] = {"megatron", "torchtitan"};
+    static const char *const frameworks[] = {"megatron", "torchtitan", "primus"};
     static const int gpus[] = {2, 4, 8, 16};
     uint64_t seed = number * 7919 + 1;
     struct topt_request r;
@@ -358,7 +358,7 @@ static void ask(uint64_t number, const struct topt_hw *hw, const struct topt_hw 
     r.fixed.micro_batch = deep; /* of one sample: many are in flight */
     r.fixed.any |= deep;
     if (!model ||
-        topt_framework_find(frameworks[random_below(&seed, 2) && !mtp], &r.framework,
+        topt_framework_find(frameworks[mtp ? 0 : random_below(&seed, 3)], &r.framework,
                             &err) ||
         topt_request_complete(&r, &err) || topt_planning_init(&m, &r, &err)) {
         printf("# %s\n", err.text);

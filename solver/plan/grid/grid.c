@@ -420,8 +420,7 @@ static void add_stages(const struct topt_grid_search *s, const struct topt_degre
     ret->unsharded_sums = topt_grid_accumulates_unsharded(s, v);
     ret->unlike_stages = v->stages > 1 && s->request->unlike.groups;
     ret->order = v->order;
-    if (s->request->framework && s->request->framework->apart_waits &&
-        topt_orders[v->order].splits)
+    if (ret->operands_wait && topt_orders[v->order].splits)
         ret->overlap = TOPT_OVERLAP_NONE;
 }
 

@@ -368,6 +368,7 @@ static const struct setting setting[] = {
      .word = topt_order_name, .words = TOPT_ORDERS},
     {"even_stages", FLAG, AT(even_stages)},
     {"sends_wait", FLAG, AT(sends_wait)},
+    {"operands_wait", FLAG, AT(operands_wait)},
     {"unsharded_sums", FLAG, AT(unsharded_sums)},
     {"unlike_stages", FLAG, AT(unlike_stages)},
     {"host_ns", NUMBER, AT(host_ns), .most = 1000000000},

@@ -11,6 +11,10 @@
  *               core/tensor_parallel/cross_entropy.py (the loss in place, in f32; fused by
  *               --cross-entropy-loss-fusion).
  *               training/arguments.py (f32 gradients of bf16 training alone).
+ *   Primus      is Megatron-LM with schedules of its own beside (primus/core/pipeline_parallel/scheduler/algorithms), whose
+ *               gradients of weights wait as Transformer Engine delays them, with their operands alone
+ *               (backends/megatron/core/extensions/te_wgrad_store.py), and whose gradients are reduced after all passes
+ *               (docs_deprecated/tech_blogs/primus_pipeline/primus_pipeline.md).
  *   torchtitan  torchtitan/distributed, config/configs.py (FSDP2 throughout; heads that tensor
  *               parallelism has to divide), components/loss.py (chunks; fused where it is compiled).
  * Kernels by year, of releases:
@@ -226,7 +230,7 @@ static const struct topt_framework frameworks[] = {
      .precisions = SCALED | (ENGINE & ~(1 << NVFP4)),
      .low_params = ~(1 << TOPT_LOW_MXFP8),
      .pipeline_orders = MEGATRON_ORDERS | 1 << TOPT_ORDER_ZB_H1 | 1 << TOPT_ORDER_ZBV,
-     .apart_waits = 1,
+     .operands_wait = 1,
      .software = {{0, TOPT_ATTENTION_FLASH2, 0, 1, 0, TOPT_MERGE_FUSED}},
      .offers = {ON_HOST_STATES},
      MEGATRON},

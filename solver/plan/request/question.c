@@ -295,6 +295,7 @@ static void take_row(struct topt_request *r)
     s->low_apart = s->low && f->low_apart;
     s->low_strided = s->low_apart && s->low == TOPT_LOW_ROWWISE && software->low_strided;
     s->experts_apart = f->engine;
+    s->operands_wait = f->operands_wait;
     s->tensor_async = software->tensor_async;
     s->regather = f->uniform_only ? TOPT_REGATHER_FIXED | f->regather : 0;
     s->merge = software->merge;

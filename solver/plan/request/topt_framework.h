@@ -74,11 +74,11 @@ struct topt_framework {
     /* Pipeline stages: whether they are searched unasked, the schedules (bits of enum
      * topt_order_row), of these the ones that only forks have, which are taken where they are asked for,
      * levels of sharding beside them (bits), whether each has as many layers, whether a
-     * chunk may have nothing, whether sharded gradients are accumulated whole there (as of topt_settings), and whether
-     * nothing is reduced beside passes of schedules that make gradients of parameters apart. */
+     * chunk may have nothing, whether sharded gradients are accumulated whole there, and whether operands alone
+     * wait for gradients of parameters (as of topt_settings). */
     enum topt_pipeline_when { TOPT_PIPELINE_ASKED, TOPT_PIPELINE_SEARCHED } pipeline;
     int pipeline_orders, fork_orders, pipeline_levels, even_stages, empty_chunks,
-        unsharded_sums, apart_waits;
+        unsharded_sums, operands_wait;
     /* Levels that may shard over a part of the data ranks and be replicated over the rest (bits), and
      * whether they are searched so unasked. */
     int replica_levels, replicas_searched;

@@ -20,6 +20,8 @@
 /* DistributedDataParallel does not take parameters that are split: fully_shard alone does. */
 enum { UNITS = 1 << TOPT_ZERO_GRADIENT | 1 << TOPT_ZERO_PARAM };
 
+/* Layers by columns and rows, norms and residual sums by positions, and the loss on split logits. */
+#define BY_ROLE .positions = 1, .tied_ends = 1, .split_loss = 1, .experts = 1
 const struct topt_tensor_rules
     topt_tensor_pytorch = {.title = "PyTorch (topt_apply.py)",
                            .source = "solver/launch/topt_apply.py with "
@@ -29,18 +31,12 @@ const struct topt_tensor_rules
                             .source = "github.com/NVIDIA/Megatron-LM d98e8a6 "
                                       "(2026-08-22): core/tensor_parallel, "
                                       "core/transformer, training/arguments.py",
-                            .positions = 1,
-                            .tied_ends = 1,
-                            .split_loss = 1,
-                            .experts = 1,
+                            BY_ROLE,
                             .experts_need_positions = 1},
     topt_tensor_torchtitan = {.title = "torchtitan",
                               .source = "github.com/pytorch/torchtitan b5bcd76 "
                                         "(2026-08-21): models/common",
-                              .positions = 1,
-                              .tied_ends = 1,
-                              .split_loss = 1,
-                              .experts = 1,
+                              BY_ROLE,
                               .levels = UNITS},
     topt_tensor_context = {.title = "context parallelism",
                            .source = "github.com/NVIDIA/Megatron-LM d98e8a6 "
