@@ -23,9 +23,8 @@ static const struct topt_option options[] = {
     TOPT_EXAMPLE("topt launch plan.json --for accelerate -o job",
                  "the command, and the files that it reads in the folder job"),
     {"for", TOPT_OPT_STRING, AT(target), "NAME",
-     "torchrun, accelerate, hf, torchtune, deepspeed, megatron, primus, torchtitan or "
-     "topt "
-     "(default: by the plan's framework)"},
+     "torchrun, accelerate, hf, torchtune, deepspeed, megatron, primus, torchtitan "
+     "or topt (default: by the plan's framework)"},
     {"sbatch", TOPT_OPT_FLAG, AT(is_job), "",
      "print one sbatch script that holds all files; for GPUs of several groups a "
      "heterogeneous job"},

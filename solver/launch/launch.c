@@ -56,6 +56,11 @@ static const struct optimizer {
     {"muon", {"torch.optim.Muon", "muon", NULL, NULL, NULL, NULL}},
 };
 
+/* What is told by Megatron-LM's arguments. */
+#define AS_MEGATRON                                                                      \
+    .words = BY_MEGATRON, .replicas = 1, .experts = 1, .stage_levels = 1 << 0 | 1 << 1,  \
+    .chunks = 1, .uneven = 1, .empty = 1
+
 /* The first target of a framework is the usual one. */
 static const struct target {
     const char *name, *framework;
@@ -93,30 +98,18 @@ static const struct target {
     {.name = "megatron",
      .framework = "megatron",
      .write = topt_launch_megatron,
-     .words = BY_MEGATRON,
      .low = " delayed tensorwise blockwise mxfp8 nvfp4 ",
      .modules = " core_attn mlp moe shared_experts moe_act layernorm mla_up_proj ",
      .pin = {"NVIDIA/Megatron-LM", "d98e8a64ddf34856e74b24714e3bedb2f5a39553",
              "2026-08-22", "not run"},
-     .replicas = 1,
-     .experts = 1,
-     .stage_levels = 1 << 0 | 1 << 1,
-     .chunks = 1,
-     .uneven = 1,
-     .empty = 1},
+     AS_MEGATRON},
     {.name = "primus",
      .framework = "primus",
      .write = topt_launch_primus,
-     .words = BY_MEGATRON,
      .low = " delayed tensorwise blockwise mxfp8 ",
      .pin = {"AMD-AGI/Primus", "fd1eeabbad15135e3702094087e96142b4b4eacb", "2026-08-22",
              "not run"},
-     .replicas = 1,
-     .experts = 1,
-     .stage_levels = 1 << 0 | 1 << 1,
-     .chunks = 1,
-     .uneven = 1,
-     .empty = 1},
+     AS_MEGATRON},
     {.name = "torchtitan",
      .framework = "torchtitan",
      .write = topt_launch_torchtitan,

@@ -66,38 +66,45 @@ static void put_value(const char *word, size_t n, struct topt_text *t)
         topt_text_add(t, plain ? "%.*s" : "\"%.*s\"", (int)n, word);
 }
 
-static void put_key(const char *option, size_t n, struct topt_text *t)
+/* NULL: the key is the option's own name. */
+static const struct renamed *renamed_of(const char *option, size_t n)
 {
-    for (size_t i = 2; i < n; i++)
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+        if (is(option, n, renamed[i].option))
+            return &renamed[i];
+    return NULL;
+}
+
+/* The key of an option; the bit of the preset that it sets, or 0. */
+static int put_key(const char *option, size_t n, struct topt_text *t)
+{
+    const struct renamed *r = renamed_of(option, n);
+    size_t from = t->len;
+    int set = 0;
+    topt_text_add(t, "%s", r ? r->key : "");
+    for (size_t i = 2; i < n && !r; i++)
         topt_text_add(t, "%c", option[i] == '-' ? '_' : option[i]);
+    for (int i = 0; i < PRESETS && t->s; i++)
+        set |= is(t->s + from, t->len - from, presets[i].key) << i;
+    return set;
 }
 
 /* A line of the overrides for each option; bits of 'presets' that they set. */
 static int put_options(const char *arguments, struct topt_text *t)
 {
-    const char *option, *value, *at = arguments;
+    const char *word, *at = arguments;
     int set = 0;
-    for (size_t n = next_word(&at, &option), v; n; option = value, n = v) {
-        const struct renamed *r = renamed;
-        const struct renamed *end = r + sizeof renamed / sizeof *renamed;
-        while (r < end && !is(option, n, r->option))
-            r++;
+    for (size_t n = next_word(&at, &word); n;) {
+        const struct renamed *r = renamed_of(word, n);
         topt_text_add(t, "      ");
-        size_t from = t->len;
-        if (r < end)
-            topt_text_add(t, "%s", r->key);
-        else
-            put_key(option, n, t);
-        for (int i = 0; i < PRESETS && t->s; i++)
-            set |= is(t->s + from, t->len - from, presets[i].key) << i;
+        set |= put_key(word, n, t);
         topt_text_add(t, ": ");
-        v = next_word(&at, &value);
-        int has = v && !(v > 2 && !memcmp(value, "--", 2));
-        if (has) {
-            put_value(value, v, t);
-            v = next_word(&at, &value);
+        n = next_word(&at, &word);
+        if (n && strncmp(word, "--", 2) != 0) {
+            put_value(word, n, t);
+            n = next_word(&at, &word);
         } else {
-            topt_text_add(t, "%s", r < end && r->value ? r->value : "true");
+            topt_text_add(t, "%s", r && r->value ? r->value : "true");
         }
         topt_text_add(t, "\n");
     }
