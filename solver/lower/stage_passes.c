@@ -155,7 +155,7 @@ static int find_bytes(struct topt_stage_state *x, int chunk, struct topt_chunk *
 }
 
 /* The bytes of an operator with parameters that wait until their gradients are made: the gradient of its output and, where
- * that is all that waits, its operands, in few bits where products are. */
+ * products alone are made later, its operands, in few bits where products are. */
 static int64_t waiting_bytes(const struct topt_stage_state *x, int i)
 {
     const struct topt_settings *s = x->t->settings;
@@ -163,7 +163,8 @@ static int64_t waiting_bytes(const struct topt_stage_state *x, int i)
     const struct topt_op *o = &m->op[i];
     const struct topt_config *c = &x->strategy->config[i];
     int64_t of_logits = i >= m->head && i < m->loss, bytes = 0;
-    for (int k = 0; k < o->spec->noperands && topt_op_parameters(o) > 0; k++) {
+    int waits = topt_op_parameters(o) > 0 && (o->spec->low || !s->operands_wait);
+    for (int k = 0; waits && k < o->spec->noperands; k++) {
         struct topt_shape shape = topt_operand_shape(o, k);
         struct topt_layout l = k == o->output ? topt_grad_layout(o, k, c, x->t->mesh)
                                               : topt_value_layout(o, k, c, x->t->mesh);

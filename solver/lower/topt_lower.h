@@ -241,9 +241,9 @@ struct topt_settings {
     enum topt_order_row order;
     int even_stages; /* each chunk has as many layers as the others */
     int sends_wait; /* a stage waits until its output is sent, also in orders that need not */
-    /* Orders that make gradients of parameters apart hold operands and gradients of outputs of operators with
-     * parameters alone until then, not all that was kept (Transformer Engine's delayed gradients of weights), and reduce
-     * none beside their passes. */
+    /* Orders that make gradients of parameters apart hold operands of products and gradients of their outputs alone until
+     * then, not all that was kept (Transformer Engine's delayed gradients of weights), and reduce none beside their
+     * passes. */
     int operands_wait;
     /* Ranks of a stage that shard gradients accumulate them unsharded, keep parameters unsharded, and reduce
      * gradients once a step (FSDP2 in PyTorch's pipelines); of more than TOPT_ACTIVE_CHUNKS chunks, only so many
