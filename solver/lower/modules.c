@@ -53,8 +53,9 @@ int topt_modules_parse(const char *text, int64_t *ret, struct topt_error *err)
         if (!one)
             return topt_fail(
                 err, TOPT_ERR_INVAL,
-                "'%.30s' is not none (0), full (1), op, or of core_attn, mlp, moe, "
-                "shared_experts, moe_act, layernorm and mla_up_proj some with + between",
+                "'%.30s' is not none (0), full (1), block:N, op, or of core_attn, mlp, "
+                "moe, shared_experts, moe_act, layernorm and mla_up_proj some with + "
+                "between",
                 text);
         all |= one;
         at += n + (at[n] == '+');

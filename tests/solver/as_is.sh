@@ -32,6 +32,16 @@ jq -c '.as_is | [.time_ns, .memory_bytes]' out >run
     jq -c '[.time_ns, .memory_bytes]' >asked
 diff run asked >err
 check "what it takes is what the same question with its degrees takes: $(cat run)"
+# Of each chunk's two layers none, the first or both recomputed: less memory and more time each.
+cp out none
+for method in block uniform; do
+    sed "s/--overlap-grad-reduce/--recompute-granularity full --recompute-method $method --recompute-num-layers 1/" run.sh >$method.sh
+    as_is $method.sh --as-is --hw a100-80-dgx && cp out $method
+done
+jq -e '(.as_is.degrees | test("recompute=block:1,even=1$")) and .as_is.uniform.recompute_layers == 1 and (.as_is.strategy | test("checkpointing of 1 layer per chunk"))' block >out &&
+    jq -se 'map(.as_is) | (.[0].memory_bytes > .[1].memory_bytes and .[1].memory_bytes > .[2].memory_bytes and .[0].compute_ns < .[1].compute_ns and .[1].compute_ns < .[2].compute_ns)' \
+        none block uniform >out
+check "the first layer of each chunk is recomputed as the script says: $(jq -c '.as_is | [.time_ns, .memory_bytes]' block uniform | tr '\n' ' ')"
 "$topt" plan --as-is run.sh --hw a100-80-dgx >text 2>err && grep -q '^yours .*16 pipeline stages of 3 chunks' text && grep -q "^topt's  *1024 (128 nodes)" text &&
     grep -q "^compared  topt's plan is 1[.0-9]* times as fast" text && grep -q '^yours is  --degrees tp=8,pp=16,' text
 check "both stand beside each other: $(grep '^compared' text)"

@@ -140,7 +140,25 @@ static void read_modules(struct run *r)
     run_degree_word(r, "recompute", *all ? all : "core_attn");
 }
 
-/* Every layer whole, some modules of each, or none. */
+/* The first layers of each chunk of pipeline stages. */
+static int read_block(struct run *r)
+{
+    int64_t stages = 1, layers = 1;
+    char word[32];
+    if (run_whole(r, "--pipeline-model-parallel-size", 1, &stages) ||
+        run_whole(r, "--recompute-num-layers", 1, &layers))
+        return -1;
+    snprintf(word, sizeof word, "block:%lld", (long long)layers);
+    if (stages > 1) {
+        run_degree_word(r, "recompute", word);
+    } else {
+        run_note(r, "--recompute-method block: all layers are taken as recomputed");
+        run_degree(r, "recompute", 1);
+    }
+    return 0;
+}
+
+/* Every layer whole, the first of each chunk, some modules of each, or none. */
 static int read_recompute(struct run *r)
 {
     char *granularity = NULL, *method = NULL;
@@ -149,16 +167,16 @@ static int read_recompute(struct run *r)
         free(granularity);
         return -1;
     }
-    int full = granularity && !strcmp(granularity, "full");
+    int full = granularity && !strcmp(granularity, "full"), rc = 0;
     if (full && method && !strcmp(method, "block"))
-        run_note(r, "--recompute-method block: all layers are taken as recomputed");
-    if ((granularity && !full) || run_has(r, "--recompute-activations"))
+        rc = read_block(r);
+    else if ((granularity && !full) || run_has(r, "--recompute-activations"))
         read_modules(r);
     else
         run_degree(r, "recompute", full);
     free(granularity);
     free(method);
-    return 0;
+    return rc;
 }
 
 /* How many of Adam's two moments rest in bf16. */

@@ -6,29 +6,16 @@
 
 #include <string.h>
 
+#define OF_RUN                                                                           \
+    "gpus", "nodes", "gpus_per_node", "memory_bytes", "memory", "stages", "time_ns",     \
+        "compute_ns", "network_ns", "idle_ns", "strategy", "uniform", "micro_batches",   \
+        "memory_parts", "band", "mfu", "mfu_masked", "samples_per_second",               \
+        "tokens_per_second", "tokens_per_second_per_gpu"
+
 /* What the run takes, whatever the device has. */
 static int run_json(const struct topt_request *run, json_t **ret, struct topt_error *err)
 {
-    static const char *const keys[] = {"gpus",
-                                       "nodes",
-                                       "gpus_per_node",
-                                       "memory_bytes",
-                                       "memory",
-                                       "stages",
-                                       "time_ns",
-                                       "compute_ns",
-                                       "network_ns",
-                                       "idle_ns",
-                                       "strategy",
-                                       "uniform",
-                                       "micro_batches",
-                                       "memory_parts",
-                                       "band",
-                                       "mfu",
-                                       "mfu_masked",
-                                       "samples_per_second",
-                                       "tokens_per_second",
-                                       "tokens_per_second_per_gpu"};
+    static const char *const keys[] = {OF_RUN};
     struct topt_request r = *run;
     json_t *answer;
     r.mode = TOPT_MINI_TIME;

@@ -704,27 +704,15 @@ static int read_model(const json_t *doc, struct topt_plan_doc *p, struct topt_er
     return p->micro ? 0 : -1;
 }
 
+#define OF_UNIFORM                                                                       \
+    "dp", "tp", "zero", "recompute", "micro_batch", "sequence_parallel", "pp", "vp",     \
+        "schedule", "layers", "shard", "ep", "etp", "recompute_layers", "cp", "cp_comm", \
+        "recompute_modules"
+
 /* The other words about the search are only checked to be possible. */
 static int read_choices(const json_t *doc, struct topt_error *err)
 {
-    static const char *const fields[] = {"dp",
-                                         "tp",
-                                         "zero",
-                                         "recompute",
-                                         "micro_batch",
-                                         "sequence_parallel",
-                                         "pp",
-                                         "vp",
-                                         "schedule",
-                                         "layers",
-                                         "shard",
-                                         "ep",
-                                         "etp",
-                                         "recompute_layers",
-                                         "cp",
-                                         "cp_comm",
-                                         "recompute_modules",
-                                         NULL};
+    static const char *const fields[] = {OF_UNIFORM, NULL};
     enum topt_block_choice choice;
     const char *blocks = topt_blocks_name(TOPT_BLOCKS_FREE);
     const json_t *uniform = json_object_get(doc, "uniform");

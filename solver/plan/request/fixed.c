@@ -21,6 +21,16 @@ static const struct key {
             {"even", AT(even), 0, 1}};
 enum { KEYS = sizeof keys / sizeof *keys };
 
+/* Words of modules, or "block:N": whole layers, the first N of each chunk of pipeline stages. */
+static int read_recompute(const char *text, struct topt_fixed *ret,
+                          struct topt_error *err)
+{
+    if (strncmp(text, "block:", 6) != 0)
+        return topt_modules_parse(text, &ret->recompute, err);
+    ret->recompute = TOPT_MODULE_WHOLE;
+    return topt_parse_int(text + 6, 1, 1 << 14, &ret->recompute_layers, err);
+}
+
 static int read_one(const char *item, struct topt_fixed *ret, unsigned *seen,
                     struct topt_error *err)
 {
@@ -36,7 +46,7 @@ static int read_one(const char *item, struct topt_fixed *ret, unsigned *seen,
         int64_t *value = (int64_t *)((char *)ret + keys[i].at);
         return (keys[i].most ? topt_parse_int(item + n + 1, keys[i].least, keys[i].most,
                                               value, err)
-                             : topt_modules_parse(item + n + 1, value, err))
+                             : read_recompute(item + n + 1, ret, err))
                    ? topt_wrap(err, "%s", keys[i].name)
                    : 0;
     }
@@ -229,6 +239,12 @@ static int check_modules(const struct topt_request *r, struct topt_error *err)
             "for which PyTorch recomputes twice, or refuses to (its issue 136766)",
             topt_modules_words(asked, words),
             topt_order_name((enum topt_order_row)(r->schedule - 1)));
+    if (r->fixed.recompute_layers && (!r->framework->recompute_first || r->pipeline == 1))
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "recompute=block:%lld: the first layers of each chunk are those of "
+            "pipeline stages of megatron and primus; take recompute=full",
+            (long long)r->fixed.recompute_layers);
     if (lacks)
         return topt_fail(err, TOPT_ERR_USAGE, "recompute=%s: %s recomputes no such part",
                          topt_modules_words(lacks, words), r->framework->title);

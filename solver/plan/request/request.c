@@ -149,7 +149,8 @@ int topt_request_orders(const struct topt_request *r)
 
 int topt_request_only_stages(const struct topt_request *r)
 {
-    return r->pipeline > 1 || r->virtual_stages > 1 || r->schedule || r->unlike.groups;
+    return r->pipeline > 1 || r->virtual_stages > 1 || r->schedule || r->unlike.groups ||
+           r->fixed.recompute_layers;
 }
 
 int topt_request_experts(const struct topt_request *r)

@@ -75,7 +75,8 @@ struct topt_request {
         int any;      /* is one of them fixed? */
         int64_t even; /* 1: each chunk of a stage has as many layers */
         int64_t data, tensor, stages, chunks, context, expert, expert_tensor, micro_batch,
-            zero, recompute;
+            zero, recompute,
+            recompute_layers; /* of pipeline stages: the first of each chunk alone; 0: all */
     } fixed;
     double epsilon;
     struct topt_totals totals; /* the whole of it, of which answers give the totals */

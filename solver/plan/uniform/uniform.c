@@ -569,6 +569,12 @@ static int try_first(struct fold *f, const struct topt_memo_points *of,
     return rc < 0 ? -1 : added;
 }
 
+/* So many first layers of each chunk are asked to be recomputed; 0: as many as have to. */
+static int asked_first(const struct fold *f)
+{
+    return (int)f->s->request->fixed.recompute_layers;
+}
+
 /* Of the fastest strategy that recomputes, recompute the fewest layers that fit, which are more than 'low': 1 where that is of
  * interest.  The limit of time is one that only tells how layers are cut. */
 static int add_first(struct fold *f, int low)
@@ -578,6 +584,9 @@ static int add_first(struct fold *f, int low)
     int high = 0, step = 1, found = 0, added = 0, rc = 0;
     if (of->n && cost_staged(f, of->at[0].strategy, 1, 1, &whole))
         return -1;
+    if (asked_first(f))
+        return of->n && !f->too_large ? try_first(f, of, &whole.stage, asked_first(f))
+                                      : 0;
     for (int c = 0; of->n && c < whole.stage.chunks && !f->too_large; c++)
         high = whole.stage.layers[c] > high ? whole.stage.layers[c] : high;
     for (; high - low > 1 && rc >= 0; step *= 2) {
@@ -685,8 +694,9 @@ static int64_t kept_bytes(const struct topt_grid_search *grid,
 static int recomputes_first(const struct fold *f, const struct topt_degrees *d)
 {
     const struct topt_request *r = f->s->request;
-    return d->recompute == TOPT_MODULE_WHOLE && f->goal == TOPT_GOAL_FASTEST &&
-           f->memory_limit && r->framework->recompute_first && r->fixed.recompute <= 0;
+    return d->recompute == TOPT_MODULE_WHOLE &&
+           (asked_first(f) || (f->goal == TOPT_GOAL_FASTEST && f->memory_limit &&
+                               r->framework->recompute_first && r->fixed.recompute <= 0));
 }
 
 /* The bytes that the fullest stage holds at least; the best of bounds only as far as none exceeds the limit. */
@@ -1016,7 +1026,7 @@ static int64_t least_first(const struct fold *f, const struct candidate *c)
         c->grid, &without, stays, kept_bytes(c->grid, &without, NULL), INT64_MAX);
     int64_t least =
         topt_grid_least_stage_bytes(c->grid, &c->degrees, stays, 0, INT64_MAX);
-    double over = (double)topt_max(all - f->memory_limit, 0);
+    double over = asked_first(f) ? 0 : (double)topt_max(all - f->memory_limit, 0);
     double share = over / (double)topt_max(all - least, 1);
     return (int64_t)((double)c->least *
                      (PERCENT_WITHOUT + (100 - PERCENT_WITHOUT) * share) / 100);
@@ -1041,7 +1051,7 @@ static void find_first(struct fold *f, struct candidates *all)
 
 static int add_first_of(struct fold *f, struct candidate *c)
 {
-    int low, out = is_first_hopeless(f, c, &low);
+    int low = 0, out = asked_first(f) ? 0 : is_first_hopeless(f, c, &low);
     if (out)
         return out < 0 ? -1 : 0;
     if (open_entry(f, c))
@@ -1104,11 +1114,12 @@ static int add_candidates(struct fold *f, struct candidates *all)
 
 static int add_stages(struct fold *f, struct candidates all)
 {
-    int rc = list_stages(f, &all) || add_candidates(f, &all);
+    int asked = asked_first(f);
+    int rc = list_stages(f, &all) || (!asked && add_candidates(f, &all));
     /* Where the best keeps all, memory does not bind. */
     int binds =
-        all.n && (f->ret->n ? f->ret->at[0].degrees.recompute : f->time_limit > 0);
-    if (binds) {
+        asked || (f->ret->n ? f->ret->at[0].degrees.recompute : f->time_limit > 0);
+    if (binds && all.n) {
         find_first(f, &all);
         qsort(all.at, (size_t)all.n, sizeof *all.at, by_first);
     }
