@@ -182,9 +182,10 @@ int topt_launch_primus(const struct job *j, struct sheet *s, struct topt_error *
     struct topt_text t = {0};
     if (check(j, err))
         return -1;
-    topt_sheet_script(s, "start launch.sh in Primus's folder, in its container (or with "
-                         "PRIMUS=primus-cli where it is installed); arguments are as "
-                         "--train_iters 1000 --train_data_path PATH");
+    topt_sheet_script(s,
+                      "run it in Primus's folder and container (PRIMUS=primus-cli where "
+                      "it is installed); arguments are Primus's, as --train_iters 1000 "
+                      "--mock_data true");
     topt_job_here(&t);
     topt_launch_megatron_queues(j, &t);
     topt_job_put_node(j, &t);
