@@ -40,7 +40,8 @@ static const struct topt_option plan_options[] = {
                                "draw the curve of --mode profiling"},
     {"as-is", TOPT_OPT_MAYBE, ASK_AT(as_is), "[FILE]",
      "the run that MODEL is a script of, or FILE configures, beside the best plan on its "
-     "GPUs (Megatron-LM's arguments, torchtitan's settings or ds_config.json)"},
+     "GPUs (Megatron-LM's arguments, torchtitan's settings, ds_config.json or Primus's "
+     "experiment)"},
     {"lines", TOPT_OPT_STRING, ASK_AT(lines), "WHAT",
      "print KEY=VALUE lines, as sbatch reads them: plan, table (with the alternatives) "
      "or all"},

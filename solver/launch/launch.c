@@ -59,7 +59,8 @@ static const struct optimizer {
 /* What is told by Megatron-LM's arguments. */
 #define AS_MEGATRON                                                                      \
     .words = BY_MEGATRON, .replicas = 1, .experts = 1, .stage_levels = 1 << 0 | 1 << 1,  \
-    .chunks = 1, .uneven = 1, .empty = 1
+    .chunks = 1, .uneven = 1, .empty = 1,                                                \
+    .modules = " core_attn mlp moe shared_experts moe_act layernorm mla_up_proj "
 
 /* The first target of a framework is the usual one. */
 static const struct target {
@@ -99,7 +100,6 @@ static const struct target {
      .framework = "megatron",
      .write = topt_launch_megatron,
      .low = " delayed tensorwise blockwise mxfp8 nvfp4 ",
-     .modules = " core_attn mlp moe shared_experts moe_act layernorm mla_up_proj ",
      .pin = {"NVIDIA/Megatron-LM", "d98e8a64ddf34856e74b24714e3bedb2f5a39553",
              "2026-08-22", "not run"},
      AS_MEGATRON},

@@ -99,14 +99,16 @@ static int put_options(const char *arguments, struct topt_text *t)
         topt_text_add(t, "      ");
         set |= put_key(word, n, t);
         topt_text_add(t, ": ");
+        int list = is(word, n, "--recompute-modules"), values = 0;
         n = next_word(&at, &word);
-        if (n && strncmp(word, "--", 2) != 0) {
+        for (; n && strncmp(word, "--", 2) != 0; n = next_word(&at, &word)) {
+            topt_text_add(t, "%s", values++ ? ", " : list ? "[" : "");
             put_value(word, n, t);
-            n = next_word(&at, &word);
-        } else {
-            topt_text_add(t, "%s", r && r->value ? r->value : "true");
         }
-        topt_text_add(t, "\n");
+        topt_text_add(t, "%s\n",
+                      values          ? list ? "]" : ""
+                      : r && r->value ? r->value
+                                      : "true");
     }
     return set;
 }

@@ -1,7 +1,7 @@
 /* topt_run.h - a training run that exists already, as its script or its configuration says it.
  *
  * Read are scripts and files of arguments for Megatron-LM, torchtitan's configurations (TOML, Python, or
- * the --parallelism.* of a command line) and DeepSpeed's ds_config.json.  Thread safety: reentrant. */
+ * the --parallelism.* of a command line), DeepSpeed's ds_config.json and Primus's experiments.  Thread safety: reentrant. */
 #ifndef TOPT_RUN_H
 #define TOPT_RUN_H
 

@@ -248,6 +248,8 @@ OTHERS = {".numel", ".clone", ".detach", ".reshape", ".is_floating_point", ".reg
 def unknown(keys, lists):
     """Those that their framework does not read; methods are looked for in any class."""
     methods = {"." + key.rsplit(".", 1)[-1] for key in lists["torchrun"] if "(" not in key}
+    # Primus hands what its presets do not name to Megatron-LM, as a variable of an argument.
+    lists = lists | {"primus": lists.get("primus", set()) | {key[2:].replace("-", "_") for key in lists.get("megatron", ())}}
     return {(target, key) for target, key in keys
             if key not in lists[target] and not (key.startswith(".") and key in methods)
             and key not in OTHERS}
@@ -629,6 +631,11 @@ def check_primus(gpt, llama):
        "what its presets set and the plan has not is said", found)
     _, found = both(gpt, 4, 1, 0, precision="fp16-mixed")
     ok(found["fp16"] is True and found["bf16"] is False, "fp16 in place of its bf16", found)
+    plan = plan_of(llama, 8, 2, 1, framework="primus")
+    plan["uniform"].update(recompute=True, recompute_modules="core_attn+mlp")
+    answer = json.loads(launch(plan, "primus").stdout)
+    ok("      recompute_modules: [core_attn, mlp]\n" in answer["files"][1]["text"] and overrides_of(answer)["recompute_granularity"] == "selective" and
+       overrides_of(answer)["micro_batch_size"] == plan["uniform"]["micro_batch"], "modules that are recomputed, as a list", answer["files"][1]["text"])
     for schedule, chunks, name in (("zb-h1", 1, "zero-bubble"), ("zbv", 2, "zbv-formatted")):
         plan = staged(plan_of(llama, 1, 8, steps=16, framework="primus"), [8, 8, 9, 7] if chunks == 1 else [4] * 8, chunks, schedule)
         found = overrides_of(json.loads(launch(plan, "primus").stdout))

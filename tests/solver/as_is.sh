@@ -248,6 +248,37 @@ for options in "--precision fp8-delayed --fp8-params" "--precision fp8-blockwise
 done
 back megatron launch.sh b200-hgx --precision nvfp4
 back megatron launch.sh h100-80-dgx --degrees pp=2,vp=2,tp=2
+for options in "--degrees pp=2,vp=2,tp=2" "--degrees pp=2 --schedule zbv" "--degrees pp=4 --schedule zb-h1" "--degrees pp=2,vp=2,recompute=block:3" "--degrees recompute=core_attn+mlp" \
+    "--precision fp8-delayed --fp8-params" "--precision fp16-mixed" "--optimizer adamw_bf16" "--offload optimizer --offload-fraction 0.5" "--loss-kernel fused"; do
+    # shellcheck disable=SC2086
+    back primus primus.yaml mi300x $options
+done
+# An experiment says less than a plan: presets say the rest, and what has no counterpart is refused.
+cat >exp.yaml <<'YAML'
+modules:
+  pre_trainer:
+    framework: megatron
+    overrides:
+      # parallel
+      tensor_model_parallel_size: ${PRIMUS_TP:2} # of a node
+      pipeline_model_parallel_size: 2
+      global_batch_size: 64
+      recompute_granularity: "selective"
+      recompute_modules: [core_attn, mlp]
+      sequence_parallel: false
+      mock_dataset:
+        micro_batch_size: 7
+      patch_primus_pipeline: false
+      pp_algorithm: v-half
+  other:
+    overrides:
+      micro_batch_size: 9
+YAML
+as_is config.json --as-is exp.yaml --hw mi300x --gpus 8 && holds '.as_is.degrees == "tp=2,pp=2,cp=1,ep=1,mbs=2,vp=1,zero=1,recompute=core_attn+mlp,even=1" and .job.batch == 64 and
+    .job.seq == 1024 and .job.framework == "primus" and .job.precision == "bf16-mixed" and (.as_is.uniform.sequence_parallel | not)'
+check "an experiment of Primus, with what its presets say: $(jq -r .as_is.degrees out)"
+sed -i 's/pipeline: false/pipeline: true/' exp.yaml
+not_so "pp_algorithm v-half has no counterpart here" config.json --as-is exp.yaml --hw mi300x --gpus 8
 back torchtitan topt_torchtitan.py h100-80-dgx --degrees pp=2,vp=4 --schedule interleaved-1f1b
 back torchtitan topt_torchtitan.py h100-80-dgx --degrees pp=2 --schedule zbv
 back torchtitan topt_torchtitan.py h100-80-dgx --shard-ranks 4

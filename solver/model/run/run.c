@@ -157,10 +157,13 @@ static int read_any(struct run *r, const char *what)
 {
     if (r->text[strspn(r->text, " \t\r\n")] == '{')
         return run_read_deepspeed(r);
+    if (run_is_primus(r))
+        return run_read_primus(r);
     if (!holds(r, "parallelism") && !holds(r, "--micro-batch-size"))
         return topt_fail(r->err, TOPT_ERR_INVAL,
                          "%s is no run: it has neither Megatron-LM's --micro-batch-size, "
-                         "torchtitan's parallelism, nor is it a ds_config.json",
+                         "torchtitan's parallelism, nor is it a ds_config.json or an "
+                         "experiment of Primus",
                          what);
     if (topt_megatron_split(&r->words, r->text, r->len, r->err))
         return -1;

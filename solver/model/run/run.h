@@ -40,5 +40,7 @@ int run_whole(struct run *r, const char *name, int64_t least, int64_t *ret);
 int run_read_megatron(struct run *r);
 int run_read_titan(struct run *r);
 int run_read_deepspeed(struct run *r);
+int run_read_primus(struct run *r);
+int run_is_primus(const struct run *r); /* is it an experiment of Primus? */
 
 #endif

@@ -128,7 +128,8 @@ enum { HOST_NS = 8000 };
     .level = {"data parallel", "data parallel with the distributed optimizer"},          \
     .tensor = TOPT_TENSOR_NODE, .rules = &topt_tensor_megatron,                          \
     .pipeline_levels = NONE | STATE, .empty_chunks = 1, .replica_levels = STATE,         \
-    .recompute_first = 1, .expert_levels = NONE | STATE, .expert_tensor = 1,             \
+    .can_modules = TOPT_MODULE_OP - 2, .recompute_first = 1,                             \
+    .expert_levels = NONE | STATE, .expert_tensor = 1,                                   \
     .context = TOPT_CONTEXT_RING | TOPT_CONTEXT_HEADS,                                   \
     .regather = TOPT_REGATHER_PRODUCTS, .vocab_multiple = 128, .gradient_f32 = 1,        \
     .overlap = TOPT_OVERLAP_DDP, .losses = IN_PLACE | FUSED, .loss = TOPT_LOSS_IN_PLACE, \
@@ -208,7 +209,6 @@ static const struct topt_framework frameworks[] = {
      .low_params = ~0,
      .pipeline_orders = MEGATRON_ORDERS | 1 << TOPT_ORDER_COMBINED_V,
      .fork_orders = 1 << TOPT_ORDER_COMBINED_V, /* MindSpeed (gitee.com/ascend) */
-     .can_modules = TOPT_MODULE_OP - 2,
      .deepep = 1,
      .software = {{2024, TOPT_ATTENTION_CUDNN, 0, 1, 0, TOPT_MERGE_FUSED},
                   {0, TOPT_ATTENTION_FLASH1, UNFUSED | TOPT_EAGER_SCORES, 0, 0,
