@@ -155,6 +155,7 @@ int topt_launch_primus(const struct job *j, struct sheet *s, struct topt_error *
  * the sheet.  1; 0: those of the architecture are not among them; -1: refused. */
 int topt_launch_megatron_arguments(const struct job *j, struct topt_text *t,
                                    struct sheet *s, struct topt_error *err);
+int topt_launch_megatron_schedules(const struct job *j); /* has it the plan's schedule? */
 /* Adds the line for the number of the device's queues where it matters. */
 void topt_launch_megatron_queues(const struct job *j, struct topt_text *t);
 int topt_launch_torchtitan(const struct job *j, struct sheet *s, struct topt_error *err);

@@ -56,7 +56,7 @@ static const struct optimizer {
     {"muon", {"torch.optim.Muon", "muon", NULL, NULL, NULL, NULL}},
 };
 
-/* What is told by Megatron-LM's arguments. */
+/* The words and abilities of targets that take Megatron-LM's arguments. */
 #define AS_MEGATRON                                                                      \
     .words = BY_MEGATRON, .replicas = 1, .experts = 1, .stage_levels = 1 << 0 | 1 << 1,  \
     .chunks = 1, .uneven = 1, .empty = 1,                                                \

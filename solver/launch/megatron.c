@@ -259,7 +259,7 @@ static const char *what_else(const struct job_model *m)
                         : m->other;
 }
 
-/* What refuses a plan here asks for it again as the framework that it is for. */
+/* The framework that a refusal proposes to plan for: Megatron-LM, or Primus for a plan of its own. */
 static const char *again(const struct job *j)
 {
     return strcmp(j->framework, "primus") ? "megatron" : j->framework;
@@ -374,10 +374,15 @@ int topt_launch_megatron_arguments(const struct job *j, struct topt_text *t,
     return plain || latent;
 }
 
+int topt_launch_megatron_schedules(const struct job *j)
+{
+    return j->pp == 1 || j->order == TOPT_ORDER_1F1B ||
+           j->order == TOPT_ORDER_INTERLEAVED || j->order == TOPT_ORDER_COMBINED;
+}
+
 static int check_order(const struct job *j, struct topt_error *err)
 {
-    if (j->pp == 1 || j->order == TOPT_ORDER_1F1B || j->order == TOPT_ORDER_INTERLEAVED ||
-        j->order == TOPT_ORDER_COMBINED)
+    if (topt_launch_megatron_schedules(j))
         return 0;
     return topt_job_refuse(
         j, "megatron", err, "Megatron-LM has no schedule %s%s", topt_order_name(j->order),

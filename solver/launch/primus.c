@@ -1,8 +1,8 @@
 /* primus.c - Primus, which trains by Megatron-LM on AMD's GPUs: an experiment in YAML, and its launcher.
  *
  * The overrides of the experiment are Megatron-LM's arguments by the names of their variables (--tensor-model-parallel-size
- * is tensor_model_parallel_size), on top of presets that set some which Megatron-LM itself leaves out: these are written
- * though the plan has them not (primus/configs/modules/megatron/pre_trainer.yaml, models/megatron/language_model.yaml of
+ * is tensor_model_parallel_size), on top of presets, whose values differ from Megatron-LM's defaults: what a plan does not
+ * switch on is switched off explicitly (primus/configs/modules/megatron/pre_trainer.yaml, models/megatron/language_model.yaml of
  * AMD-AGI/Primus at fd1eeab).  Schedules that make gradients of parameters apart are Primus's own
  * (core/pipeline_parallel/scheduler/algorithms), beside which gradients are reduced after all passes
  * (docs_deprecated/tech_blogs/primus_pipeline/primus_pipeline.md). */
@@ -21,7 +21,7 @@ static const struct renamed {
      "microbatch_group_size_per_vp_stage", NULL},
 };
 
-/* Presets set these. */
+/* Keys that presets set, and what is written where the plan has no such option. */
 static const struct preset {
     const char *key, *otherwise;
     int of_model; /* of the architecture */
@@ -75,10 +75,10 @@ static const struct renamed *renamed_of(const char *option, size_t n)
     return NULL;
 }
 
-/* The key of an option; the bit of the preset that it sets, or 0. */
-static int put_key(const char *option, size_t n, struct topt_text *t)
+/* The key of an option, 'r' where it is renamed; the bit of the preset that it sets, or 0. */
+static int put_key(const char *option, size_t n, const struct renamed *r,
+                   struct topt_text *t)
 {
-    const struct renamed *r = renamed_of(option, n);
     size_t from = t->len;
     int set = 0;
     topt_text_add(t, "%s", r ? r->key : "");
@@ -97,7 +97,7 @@ static int put_options(const char *arguments, struct topt_text *t)
     for (size_t n = next_word(&at, &word); n;) {
         const struct renamed *r = renamed_of(word, n);
         topt_text_add(t, "      ");
-        set |= put_key(word, n, t);
+        set |= put_key(word, n, r, t);
         topt_text_add(t, ": ");
         int list = is(word, n, "--recompute-modules"), values = 0;
         n = next_word(&at, &word);
@@ -124,8 +124,7 @@ static const char *algorithm(const struct job *j)
 
 static int check(const struct job *j, struct topt_error *err)
 {
-    if (j->pp > 1 && !algorithm(j) && j->order != TOPT_ORDER_1F1B &&
-        j->order != TOPT_ORDER_INTERLEAVED && j->order != TOPT_ORDER_COMBINED)
+    if (!algorithm(j) && !topt_launch_megatron_schedules(j))
         return topt_job_refuse(j, "primus", err, "Primus has no schedule %s",
                                topt_order_name(j->order));
     return j->per_node ? 0

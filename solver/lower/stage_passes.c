@@ -165,11 +165,12 @@ static int64_t waiting_bytes(const struct topt_stage_state *x, int i)
     int64_t of_logits = i >= m->head && i < m->loss, bytes = 0;
     int waits = topt_op_parameters(o) > 0 && (o->spec->low || !s->operands_wait);
     for (int k = 0; waits && k < o->spec->noperands; k++) {
+        if (k != o->output && !(s->operands_wait && o->operand[k].role == TOPT_INPUT))
+            continue;
         struct topt_shape shape = topt_operand_shape(o, k);
         struct topt_layout l = k == o->output ? topt_grad_layout(o, k, c, x->t->mesh)
                                               : topt_value_layout(o, k, c, x->t->mesh);
-        if (k == o->output || (s->operands_wait && o->operand[k].role == TOPT_INPUT))
-            bytes += topt_block_bytes(x->t->mesh, s, &shape, &l, TOPT_ELEM_REAL);
+        bytes += topt_block_bytes(x->t->mesh, s, &shape, &l, TOPT_ELEM_REAL);
     }
     return topt_low_runs(s, m, i) && !s->low_apart
                ? topt_permille(bytes, topt_low_cast_permille(s))

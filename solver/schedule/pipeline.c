@@ -77,7 +77,7 @@ static int hold_pass(struct pipe *x, const struct topt_chunk *c,
     for (int i = first; i < TOPT_HELD_COUNT; i++) {
         int64_t bytes = c->during[t->backward][i];
         if (t->part != TOPT_TURN_WHOLE && i == TOPT_HELD_KEPT)
-            /* nothing is freed on the way */
+            /* Nothing is freed before the pass ends. */
             bytes = topt_max(bytes, (int64_t)0) + topt_max(-c->weights_kept, (int64_t)0);
         if (hold(x, bytes, (enum topt_held)i, task, task))
             return -1;

@@ -241,12 +241,18 @@ void row_says(const struct row *r, const char *mechanism, char *ret, size_t size
             snprintf(ret, size, "%.*s", (int)(n - len), word + len);
 }
 
-int row_is_costed(const struct row *r)
+int row_lacks_only(const struct row *r, const char *mechanism)
 {
     for (int i = 0; i < MECHANISMS; i++)
-        if (!mechanisms[i].costed && row_needs(r, i))
+        if (!mechanisms[i].costed && row_needs(r, i) &&
+            strcmp(mechanisms[i].name, mechanism) != 0)
             return 0;
     return !row_is_left_out(r);
+}
+
+int row_is_costed(const struct row *r)
+{
+    return row_lacks_only(r, "");
 }
 
 /* ---- files --------------------------------------------------------------------------------- */

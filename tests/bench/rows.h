@@ -97,6 +97,8 @@ int row_uses(const struct row *r, const char *mechanism);
 void row_says(const struct row *r, const char *mechanism, char *ret, size_t size);
 /* Does ran.c cost it: does it need nothing that plans here lack? */
 int row_is_costed(const struct row *r);
+/* Would it be, if this mechanism were not lacking? */
+int row_lacks_only(const struct row *r, const char *mechanism);
 
 /* Seconds of a step as measured; 0: no time was. */
 double row_seconds(const struct row *r);

@@ -753,10 +753,11 @@ static void print_uncosted(void)
         rows);
 }
 
-/* Is the row held beside others of its job, since it needs rates and nothing else? */
+/* Is the row one whose time is compared with others of its job alone, since only the device's rates are not known? */
 static int is_beside(const struct row *r)
 {
-    return row_uses(r, "assumed-rates") && !row_uses(r, "schedule") && row_seconds(r) > 0;
+    return row_uses(r, "assumed-rates") && row_lacks_only(r, "assumed-rates") &&
+           row_seconds(r) > 0;
 }
 
 /* The next row of the same job whose times are held beside the first's alone; m->rows.n: there is none. */

@@ -78,9 +78,11 @@ stop_planner()
     exec 7>&-
 }
 
-# $work, $answer, $SLURM_CONF, $url; all of it goes when the test ends.  Where $nodes is set the cluster has these nodes and
-# partitions, as deploy/cluster.sh --nodes reads them.  A busy machine answers late: what is no test of an outage waits long.
+# The plugin's deadline where no outage is tested: a busy machine answers late.
 patience=timeout_ms=60000
+
+# $work, $answer, $SLURM_CONF, $url; all of it goes when the test ends.  Where $nodes is set the cluster has these nodes and
+# partitions, as deploy/cluster.sh --nodes reads them.
 start_all() # [options for cluster.sh]
 {
     unset LD_PRELOAD SLURM_JOB_ID TOPT_URL

@@ -207,7 +207,7 @@ done >out
 jq -se '.[0][0] < .[1][0] and .[1][0] < .[2][0] and .[0][1] > .[1][1] and .[1][1] > .[2][1] and map(.[2]) == [null, 12, 3]' out >kept &&
     "$topt" plan $zero --framework megatron --degrees pp=4,vp=1,tp=4,mbs=1,recompute=block:3 --memory 30GiB >few 2>err; grep -q 'need at least 3[0-9.]* GiB' few
 check "the first layers of chunks alone, as asked: $(tr '\n' ' ' <out)"
-refused 2 "recompute=block:2: the first layers of each chunk are those of pipeline stages of megatron and primus" "$topt" plan $zero --framework torchtitan --degrees recompute=block:2
+refused 2 "recompute=block:2 needs pipeline stages (pp of 2 at least) of megatron or primus; else take recompute=full" "$topt" plan $zero --framework torchtitan --degrees recompute=block:2
 # Primus has two of them, beside whose passes it reduces nothing and holds operands of products alone.
 "$topt" plan $zero --framework primus --pipeline 4 --schedule zb-h1 --degrees tp=4,mbs=1 -o zb.json >out 2>err &&
     jq -e '.settings.overlap == null and .settings.operands_wait and .uniform.schedule == "zb-h1"' zb.json >out &&

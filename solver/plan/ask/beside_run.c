@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+/* The members of an answer that an answer about another run has of it. */
 #define OF_RUN                                                                           \
     "gpus", "nodes", "gpus_per_node", "memory_bytes", "memory", "stages", "time_ns",     \
         "compute_ns", "network_ns", "idle_ns", "strategy", "uniform", "micro_batches",   \

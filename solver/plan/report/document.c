@@ -704,6 +704,7 @@ static int read_model(const json_t *doc, struct topt_plan_doc *p, struct topt_er
     return p->micro ? 0 : -1;
 }
 
+/* The members of "uniform". */
 #define OF_UNIFORM                                                                       \
     "dp", "tp", "zero", "recompute", "micro_batch", "sequence_parallel", "pp", "vp",     \
         "schedule", "layers", "shard", "ep", "etp", "recompute_layers", "cp", "cp_comm", \

@@ -242,8 +242,8 @@ static int check_modules(const struct topt_request *r, struct topt_error *err)
     if (r->fixed.recompute_layers && (!r->framework->recompute_first || r->pipeline == 1))
         return topt_fail(
             err, TOPT_ERR_USAGE,
-            "recompute=block:%lld: the first layers of each chunk are those of "
-            "pipeline stages of megatron and primus; take recompute=full",
+            "recompute=block:%lld needs pipeline stages (pp of 2 at least) of "
+            "megatron or primus; else take recompute=full",
             (long long)r->fixed.recompute_layers);
     if (lacks)
         return topt_fail(err, TOPT_ERR_USAGE, "recompute=%s: %s recomputes no such part",

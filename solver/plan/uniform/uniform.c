@@ -569,7 +569,7 @@ static int try_first(struct fold *f, const struct topt_memo_points *of,
     return rc < 0 ? -1 : added;
 }
 
-/* So many first layers of each chunk are asked to be recomputed; 0: as many as have to. */
+/* How many first layers of each chunk the question recomputes; 0: as many as it takes to fit. */
 static int asked_first(const struct fold *f)
 {
     return (int)f->s->request->fixed.recompute_layers;
